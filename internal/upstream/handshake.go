@@ -215,6 +215,9 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 		}
 		return &stateless{session: s}, nil
 	case wire.Legacy:
+		if s.peer.BothEras {
+			return notModern{}, nil
+		}
 		return s.downshift(nil, nil)
 	}
 	l, flt := s.server.openShared()
@@ -234,11 +237,28 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 		if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
 			return nil, o.Fault // it never came to a question of era
 		}
-		return s.downshift(l, nil)
+		probe = nil
 	case <-silence.C:
-		return s.downshift(l, probe)
 	}
+	if s.peer.BothEras {
+		s.server.spare(l)
+		return notModern{}, nil
+	}
+	return s.downshift(l, probe)
 }
+
+// notModern is the dialect for a client of both eras whose server is legacy: it
+// is told what the server itself would say.
+type notModern struct{}
+
+func (notModern) call(c *Call) {
+	c.finish(Outcome{Reply: wire.NewError(c.Msg.ID(), wire.CodeMethodNotFound, "method not found: "+c.Msg.Method(), nil)})
+}
+
+func (notModern) send(wire.Message) {}
+func (notModern) attend()           {}
+func (notModern) usable() bool      { return true }
+func (notModern) close()            {}
 
 // relay is the dialect of client and server of the legacy era: nothing changes.
 type relay struct {

@@ -54,6 +54,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	shared  link          // the one link of a modern server
+	unused  link          // a live link whose asker went on in another session
 	dialing chan struct{} // non-nil while somebody makes the shared link
 	links   map[link]struct{}
 	closed  bool
@@ -94,7 +95,17 @@ func (s *Server) learn(era wire.Era) { s.era.Store(uint32(era)) }
 
 // dial makes a new link. hear takes what is heard on it outside of replies.
 func (s *Server) dial(hear receiver) (link, *fault.Fault) {
-	var l link
+	s.mu.Lock()
+	l := s.unused
+	s.unused = nil
+	s.mu.Unlock()
+	if l != nil {
+		if l.trouble() == nil {
+			l.adopt(hear, false)
+			return l, nil
+		}
+		s.drop(l)
+	}
 	if s.http != nil {
 		l = s.http.dial(hear)
 	} else {
@@ -208,6 +219,18 @@ func (s *Server) demote(l link, hear receiver) {
 	}
 	s.mu.Unlock()
 	l.adopt(hear, false)
+}
+
+// spare keeps a live link for the next session that needs one.
+func (s *Server) spare(l link) {
+	s.mu.Lock()
+	if s.shared == l {
+		s.shared = nil
+	}
+	old := s.unused
+	s.unused = l
+	s.mu.Unlock()
+	s.drop(old)
 }
 
 // hearShared takes what a modern server says. Everything it may say belongs to a

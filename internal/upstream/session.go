@@ -15,6 +15,10 @@ import (
 type Peer struct {
 	// Era the client speaks.
 	Era wire.Era
+	// BothEras: the client asks in the modern way first and goes on in the legacy
+	// one when told that the server does not understand. It is told so, since
+	// nothing is lost without a bridge.
+	BothEras bool
 	// Message takes what the server says to this client outside of replies and
 	// of messages that a Call takes itself. It must not block.
 	Message func(wire.Message)
