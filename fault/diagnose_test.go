@@ -107,6 +107,8 @@ func TestTheRootCauseBeatsTheSymptom(t *testing.T) {
 		{"the shell's word for a missing program", Evidence{Text: closed, Exited: true, ExitCode: 127}, CommandNotFound},
 		{"killed", Evidence{Exited: true, Signal: "killed"}, ServerCrashed},
 		{"killed, seen through a shell", Evidence{Exited: true, ExitCode: 137}, ServerCrashed},
+		{"a connection cut in a call", Evidence{Errno: "ECONNRESET", Moment: AtCall}, ConnectionReset},
+		{"a connection never made", Evidence{Errno: "ECONNRESET", Moment: AtStart, Text: "fetch failed"}, Unknown},
 		{"401 is sign-in", Evidence{HTTPStatus: 401, Text: "HTTP 401"}, AuthFailed},
 		{"401 for a lost session is the session", Evidence{HTTPStatus: 401, Text: "Unauthorized: Session not found"}, SessionExpired},
 		{"404 with a session is the session", Evidence{HTTPStatus: 404, HadSession: true, Moment: AtCall}, SessionExpired},

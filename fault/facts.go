@@ -51,7 +51,7 @@ type fact struct {
 
 func factOfErrno(e Evidence) (fact, bool) {
 	if e.Moment == AtStart {
-		if f, ok := spawnErrnos[e.Errno]; ok {
+		if f, ok := startErrnos[e.Errno]; ok {
 			return f, true
 		}
 	}
@@ -59,9 +59,9 @@ func factOfErrno(e Evidence) (fact, bool) {
 	return f, ok
 }
 
-// spawnErrnos are system errors of starting a process. Elsewhere the same names
-// speak of files, of which a server opens many.
-var spawnErrnos = map[string]fact{
+// startErrnos are system errors of starting a process or making a connection.
+// Later the same names speak of other things, such as files.
+var startErrnos = map[string]fact{
 	"ENOENT":       {CommandNotFound, surely},
 	"ENOTDIR":      {CommandNotFound, surely},
 	"EISDIR":       {CommandNotFound, surely},
@@ -72,6 +72,7 @@ var spawnErrnos = map[string]fact{
 	"EPERM":        {PermissionDenied, surely},
 	"ENOEXEC":      {RuntimeArch, plain},
 	"EBADARCH":     {RuntimeArch, surely},
+	"ECONNRESET":   {Proxy, 0.4}, // not the end of a connection that worked
 }
 
 var errnos = map[string]fact{
