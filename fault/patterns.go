@@ -26,6 +26,8 @@ var patterns = []struct {
 	phrases []string
 }{
 	{CommandNotFound, narrow, []string{
+		"posix_spawn <command>",
+		"cannot run program <command>",
 		"spawn <command> enoent",
 		"spawn ... enoent",
 		"fork exec <command> no such file or directory",
@@ -48,6 +50,9 @@ var patterns = []struct {
 		"bad interpreter",
 	}},
 	{CommandNotFound, likely, []string{
+		"<program> is not installed",
+		"find ... executable|binary",
+		"exec ... no such file or directory",
 		"unknown command <command>",
 		"program not found",
 		"errno 2 no such file or directory <program>",
@@ -63,10 +68,15 @@ var patterns = []struct {
 	}},
 
 	{CommandQuoting, narrow, []string{
-		"c|d program is not recognized",
+		"<drive> is not recognized",
+		"cannot find module c program",
 		"unterminated quoted string",
 		"unexpected eof while looking for matching",
 		"filename directory name or volume label syntax is incorrect",
+	}},
+	{CommandQuoting, plain, []string{
+		"string is missing the terminator",
+		"in expression or statement",
 	}},
 
 	{DockerUnavailable, narrow, []string{
@@ -100,6 +110,8 @@ var patterns = []struct {
 	}},
 
 	{PackageNotFound, narrow, []string{
+		"no module named <server>",
+		"no executables are provided",
 		"is not in this registry",
 		"err_pnpm_fetch_404",
 		"could not determine executable to run",
@@ -121,6 +133,8 @@ var patterns = []struct {
 	}},
 
 	{PackageNotFound, likely, []string{
+		"package <package> not found",
+		"package not found",
 		"no solution found when resolving",
 	}},
 
@@ -144,6 +158,7 @@ var patterns = []struct {
 	}},
 
 	{MissingDependency, likely, []string{
+		"package is not installed",
 		"modulenotfounderror no module named <package>",
 		"importerror no module named <package>",
 		"cannot find package <package>",
@@ -156,6 +171,7 @@ var patterns = []struct {
 	}},
 
 	{RuntimeVersion, narrow, []string{
+		"requires|require ... node|python|java version",
 		"cannot find module node",
 		"does not satisfy python",
 		"requires a different python",
@@ -175,6 +191,9 @@ var patterns = []struct {
 		"syntaxerror unexpected identifier",
 		"syntaxerror invalid syntax",
 		"cannot use import statement outside a module",
+	}},
+	{RuntimeVersion, likely, []string{
+		"please upgrade|update node|python|java|nodejs",
 	}},
 
 	{RuntimeArch, plain, []string{
@@ -242,8 +261,17 @@ var patterns = []struct {
 		"access is denied",
 		"root-owned files",
 	}},
+	{PermissionDenied, hint, []string{
+		"exited|exit with|status|code ... 126",
+	}},
 
 	{ConfigInvalid, plain, []string{
+		"bad escaped character in json",
+		"bad control character in string literal in json",
+		"after property value in json",
+		"expected double-quoted property name",
+		"load|loading|parse|parsing|read|reading config|configuration|settings",
+		"load|loading|parse|parsing|read|reading mcp config|configuration|settings",
 		"invalid json in ... config",
 		"invalid environment variable format",
 		"expecting property name enclosed in double quotes",
@@ -262,6 +290,10 @@ var patterns = []struct {
 		"must be a valid json string",
 	}},
 	{ConfigInvalid, likely, []string{
+		"missing field <name>",
+		"unknown field|variant <name>",
+		"no command specified|provided|configured",
+		"duplicate key",
 		"unknown option|flag",
 		"mcpservers ... required|invalid|expected",
 		"unrecognized option|arguments|argument",
@@ -274,6 +306,14 @@ var patterns = []struct {
 		"sso session ... expired",
 	}},
 	{AuthFailed, plain, []string{
+		"token is|was invalid|missing|required|expired|malformed",
+		"invalid token",
+		"could not load ... credentials",
+		"unable to locate credentials",
+		"client registration failed|rejected",
+		"protected resource ... does not match",
+		"code_verifier|code_challenge",
+		"redirect uri|redirect_uri ... mismatch|not|does",
 		"invalid_grant",
 		"invalid_token",
 		"invalid_client",
@@ -309,6 +349,8 @@ var patterns = []struct {
 		"requires authentication",
 	}},
 	{AuthFailed, likely, []string{
+		"reauthenticate|reauthorize|reauthentication",
+		"re authenticate|authorize",
 		"auth failed|error|required",
 		"unauthorized",
 		"unauthenticated",
@@ -403,6 +445,7 @@ var patterns = []struct {
 		"network is unreachable",
 	}},
 	{ConnectionRefused, hint, []string{
+		"make sure|ensure the|your|that ... server is running",
 		"is your|the ... server running",
 		"check if|that|whether your|the ... server is running",
 		"502 bad gateway",
@@ -431,6 +474,9 @@ var patterns = []struct {
 	// ECONNRESET is not here: as a fact of a call it is read in facts.go, but in the
 	// text of a client it is as often a proxy that never let the connection through.
 	{ConnectionReset, hint, []string{
+		"connection aborted|dropped|interrupted",
+		"stream disconnected|interrupted|ended ... before|unexpectedly|prematurely",
+		"closed connection without response",
 		"sse stream|connection disconnected|closed|ended|interrupted|lost",
 		"err_stream_premature_close",
 		"err_connection_reset|err_connection_closed|err_empty_response|err_http2_protocol_error",
@@ -451,8 +497,12 @@ var patterns = []struct {
 	}},
 
 	{SessionExpired, narrow, []string{
+		"transport not found",
+		"session terminated",
+		"session expired",
+		"session has expired",
+		"standalone sse stream failed to reconnect",
 		"session not found",
-		"session ... not found",
 		"session id ... required|missing|expired",
 		"session not initialized",
 		"before initialization was complete",
@@ -464,8 +514,6 @@ var patterns = []struct {
 		"unknown mcp-session-id",
 		"mcp-session-id ... required|missing|unknown|invalid",
 		"invalid|missing mcp-session-id",
-		"session ... terminated",
-		"session ... expired",
 		"session ... does not exist",
 		"session ... no longer exists|valid",
 		"server not initialized",
@@ -476,8 +524,16 @@ var patterns = []struct {
 	{SessionExpired, hint, []string{
 		"server already initialized",
 	}},
+	{SessionExpired, likely, []string{
+		"session|sessionid|session_id ... not found|invalid|unknown|expired",
+		"session ... closed|lost|stale",
+		"must be initialized",
+		"client|connection not initialized",
+		"reinitialize",
+	}},
 
 	{TransportMismatch, narrow, []string{
+		"session_id is required",
 		"missing mcp session id for sse",
 		"session id for sse",
 		"client must accept",
@@ -495,6 +551,8 @@ var patterns = []struct {
 	}},
 
 	{TransportMismatch, likely, []string{
+		"missing sessionid",
+		"transport ... not supported|unsupported",
 		"unexpected content type",
 		"does not support sse|streamable|stdio",
 	}},
@@ -565,11 +623,15 @@ var patterns = []struct {
 	}},
 
 	{OutputSchema, narrow, []string{
+		"invalid structured content",
+		"output validation error",
+		"outputschema defined",
 		"has an output schema but did not return structured content",
 		"structured content does not match",
 	}},
 
 	{InvalidArguments, plain, []string{
+		"invalid enum value",
 		"invalid arguments for tool <tool>",
 		"invalid arguments",
 		"invalid params|parameters",
@@ -590,6 +652,13 @@ var patterns = []struct {
 		"field required",
 	}},
 	{InvalidArguments, likely, []string{
+		"must be string|number|object|array|boolean|integer",
+		"is not of type",
+		"invalid argument|invalid_argument",
+		"unknown argument|parameter",
+		"cannot be empty|null|blank",
+		"must provide|specify either|exactly|one|at",
+		"cannot use|specify|combine both",
 		"requires an element of type",
 		"is required when",
 		"cannot deserialize value of type",
@@ -601,6 +670,8 @@ var patterns = []struct {
 	}},
 
 	{SchemaRejected, narrow, []string{
+		"is required to be supplied",
+		"in context ... is not permitted",
 		"input_schema ... invalid",
 		"input_schema ... does not support",
 		"input_schema ... field required",
@@ -622,8 +693,16 @@ var patterns = []struct {
 		"only allowed for object type",
 		"strict mode unknown keyword",
 	}},
+	{SchemaRejected, plain, []string{
+		"input schema|schemas ... invalid|missing|must",
+		"inputschema ... invalid|missing|must|invalid_type|invalid_literal",
+		"schema ... unsupported",
+	}},
 
 	{ToolNameInvalid, narrow, []string{
+		"name string should have at most",
+		"pattern a za z0",
+		"tool name ... exceeds|longer",
 		"function name string too long",
 		"tools ... name string should|does|too",
 		"tool name too long",
@@ -657,9 +736,16 @@ var patterns = []struct {
 	}},
 
 	{AgentLoop, likely, []string{
+		"no tools available",
+		"tool <tool> is not available",
 		"unavailable tool <tool>",
 		"no such tool available",
 		"no such tool",
+	}},
+	{AgentLoop, plain, []string{
+		"recursion limit ... reached",
+		"maximum|max iterations|turns",
+		"loop detected",
 	}},
 
 	{StaleTools, likely, []string{
@@ -686,6 +772,12 @@ var patterns = []struct {
 		"panic runtime error",
 	}},
 	{ServerCrashed, hint, []string{
+		"server|process crashed|died|terminated|stopped",
+		"unhandled rejection|exception",
+		"closed pipe",
+		"file already closed",
+		"err_stream_destroyed",
+		"write after end",
 		"epipe",
 		"broken pipe",
 		"exited before responding",
@@ -716,6 +808,8 @@ var patterns = []struct {
 		"504 gateway timeout",
 	}},
 	{Timeout, hint, []string{
+		"took too long",
+		"not ready after|within",
 		"timed out",
 		"timeout",
 		"time-out",

@@ -81,7 +81,7 @@ type step struct {
 	piece string
 }
 
-const maxGap = 12
+const maxGap = 16
 
 func parsePhrase(source string) (phrase, error) {
 	p := phrase{source: source}
@@ -266,11 +266,15 @@ var pieceForms = map[string]func(*Pieces, string) bool{
 	"path":     func(p *Pieces, s string) bool { p.Path = s; return strings.ContainsAny(s, `/\`) },
 	"name":     func(_ *Pieces, s string) bool { return hasLetter(s) }, // needed to match, not kept
 	"program":  func(p *Pieces, s string) bool { p.Command = s; return hasLetter(s) && !isFile(s) },
-	"module":   func(p *Pieces, s string) bool { p.Package = s; return hasLetter(s) && !isFile(s) },
-	"version":  func(p *Pieces, s string) bool { p.Version = s; return strings.ContainsAny(s, "0123456789") },
-	"tool":     func(p *Pieces, s string) bool { p.Tool = s; return hasLetter(s) },
-	"address":  (*Pieces).takeAddress,
-	"number":   func(_ *Pieces, s string) bool { _, err := strconv.Atoi(s); return err == nil },
+	"drive": func(_ *Pieces, s string) bool {
+		return len(s) > 2 && s[1] == ':' && s[2] == '\\' && !strings.Contains(s, ".")
+	},
+	"server":  func(p *Pieces, s string) bool { p.Package = s; return strings.Contains(strings.ToLower(s), "mcp") },
+	"module":  func(p *Pieces, s string) bool { p.Package = s; return hasLetter(s) && !isFile(s) },
+	"version": func(p *Pieces, s string) bool { p.Version = s; return strings.ContainsAny(s, "0123456789") },
+	"tool":    func(p *Pieces, s string) bool { p.Tool = s; return hasLetter(s) },
+	"address": (*Pieces).takeAddress,
+	"number":  func(_ *Pieces, s string) bool { _, err := strconv.Atoi(s); return err == nil },
 	"port": func(p *Pieces, s string) bool {
 		n, err := strconv.Atoi(s)
 		p.Port = n

@@ -1,13 +1,24 @@
 // Classify scores fault.Diagnose on error messages that people reported, beside the
 // plain substring rules one would write first.
 //
-//	go run ./bench/classify [--quick] [--data FILE] [--json FILE]
+//	go run ./bench/classify [--quick] [--data FILE] [--json FILE] [--confuse-held-out]
 //
 // A message is right when the kind is the one its thread settled on, wrong when
-// Diagnose names another, unknown when it names none. Every third repository is
-// held out: its messages were not looked at when the phrases were written. The
-// program fails when of the messages that carry evidence (evidence.go) fewer than
-// 85 % are right or more than 2 % are wrong.
+// Diagnose names another, unknown when it names none. The program fails when of
+// the messages that carry evidence (evidence.go) fewer than 85 % are right or more
+// than 2 % are wrong.
+//
+// Every third repository is held out, and its totals stand alone. How much they are
+// worth: when first scored, before anything was known of them, 62.8 % of 94 were
+// right and 5.3 % wrong. After that the phrases were extended once more with the
+// held-out kinds (not the messages) in sight, and the rule of evidence was refined
+// on the other messages, so every later figure is a little too kind. Besides, the
+// survey from which the phrases were first written quotes about half of the
+// held-out messages in part; of the 45 that it does not quote, 25 are right and 2
+// wrong. That is the figure to expect of messages nobody has seen.
+//
+// So that this does not go on, the kinds of the held-out messages are shown only on
+// request. Do not write phrases after asking for them.
 package main
 
 import (
@@ -33,6 +44,7 @@ const (
 func main() {
 	data := flag.String("data", filepath.Join("..", "shared", "data", "errors.jsonl"), "the messages, one JSON object per line")
 	out := flag.String("json", "", "write the figures to this `file` as well")
+	confuse := flag.Bool("confuse-held-out", false, "show which kinds of the held-out messages were mistaken; for reports, not for tuning")
 	flag.Bool("quick", false, "the same; the whole run takes less than a second")
 	flag.Parse()
 
@@ -44,7 +56,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "classify:", err)
 		os.Exit(2)
 	}
-	r.print(os.Stdout)
+	r.print(os.Stdout, *confuse)
 	if !r.reached() {
 		os.Exit(1)
 	}
@@ -64,7 +76,7 @@ func run(path string) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Kinds: make(map[string]*kindScore)}
+	r := &report{Kinds: make(kindScores), HeldOutKinds: make(kindScores)}
 	for _, e := range entries {
 		said := string(fault.Diagnose(evidenceOf(e.Error)).Kind)
 		r.add(e, said, seedRules(e.Error))
@@ -175,9 +187,12 @@ type report struct {
 	HeldOutAll  both `json:"all_held_out"`
 	SymptomOnly both `json:"symptom_only"`
 
-	// Kinds are the messages with evidence, by their true kind.
-	Kinds map[string]*kindScore `json:"kinds"`
+	// The messages with evidence by their true kind, those tuned on and those held out.
+	Kinds        kindScores `json:"kinds_tuned_on"`
+	HeldOutKinds kindScores `json:"-"`
 }
+
+type kindScores map[string]*kindScore
 
 type kindScore struct {
 	score
@@ -196,16 +211,21 @@ func (r *report) add(e entry, said, seed string) {
 	r.Evidence.add(e.Category, said, seed)
 	if e.heldOut {
 		r.HeldOut.add(e.Category, said, seed)
+		r.HeldOutKinds.add(e.Category, said)
 	} else {
 		r.Tuned.add(e.Category, said, seed)
+		r.Kinds.add(e.Category, said)
 	}
-	k := r.Kinds[e.Category]
+}
+
+func (m kindScores) add(want, said string) {
+	k := m[want]
 	if k == nil {
 		k = &kindScore{Said: make(map[string]int)}
-		r.Kinds[e.Category] = k
+		m[want] = k
 	}
-	k.add(e.Category, said)
-	if said != e.Category {
+	k.score.add(want, said)
+	if said != want {
 		k.Said[said]++
 	}
 }
@@ -222,7 +242,7 @@ func (r *report) write(path string) error {
 	return os.WriteFile(path, append(b, '\n'), 0o644)
 }
 
-func (r *report) print(out io.Writer) {
+func (r *report) print(out io.Writer, confuseHeldOut bool) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "messages\tentries\tright\twrong\tunknown\t\tseed rules: right\twrong\tunknown")
 	for _, g := range []struct {
@@ -240,17 +260,11 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintf(w, "%s\t%d\t%d (%.1f %%)\t%d (%.1f %%)\t%d\t\t%d\t%d\t%d\n",
 			g.name, m.Entries, m.Right, m.rightPct(), m.Wrong, m.wrongPct(), m.Unknown, s.Right, s.Wrong, s.Unknown)
 	}
-	fmt.Fprintln(w)
-	fmt.Fprintln(w, "true kind, with evidence\tentries\tright\twrong\tunknown\t\tsaid instead")
-	for _, kind := range sortedKeys(r.Kinds) {
-		k := r.Kinds[kind]
-		var said []string
-		for _, other := range sortedKeys(k.Said) {
-			said = append(said, fmt.Sprintf("%s %d", other, k.Said[other]))
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t\t%s\n", kind, k.Entries, k.Right, k.Wrong, k.Unknown, strings.Join(said, ", "))
-	}
 	w.Flush()
+	r.Kinds.print(out, "true kind, tuned on")
+	if confuseHeldOut {
+		r.HeldOutKinds.print(out, "true kind, held out")
+	}
 	verdict := "reached"
 	if !r.reached() {
 		verdict = "missed"
@@ -258,6 +272,20 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "\nclassify: right %.1f %%, wrong %.1f %% of %d messages with evidence (held out: right %.1f %%, wrong %.1f %% of %d); goal of ≥ %.0f %% and ≤ %.0f %% %s\n",
 		r.Evidence.Mcpmend.rightPct(), r.Evidence.Mcpmend.wrongPct(), r.Evidence.Mcpmend.Entries,
 		r.HeldOut.Mcpmend.rightPct(), r.HeldOut.Mcpmend.wrongPct(), r.HeldOut.Mcpmend.Entries, wantRight, wantWrong, verdict)
+}
+
+func (m kindScores) print(out io.Writer, title string) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\n%s\tentries\tright\twrong\tunknown\tsaid instead\n", title)
+	for _, kind := range sortedKeys(m) {
+		k := m[kind]
+		var said []string
+		for _, other := range sortedKeys(k.Said) {
+			said = append(said, fmt.Sprintf("%s %d", other, k.Said[other]))
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", kind, k.Entries, k.Right, k.Wrong, k.Unknown, strings.Join(said, ", "))
+	}
+	w.Flush()
 }
 
 func sortedKeys[V any](m map[string]V) []string {
