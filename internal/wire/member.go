@@ -47,20 +47,16 @@ func eachMember(b []byte, in Span, visit func(key []byte, whole, value Span)) er
 	i = skipSpace(b, i+1)
 	for i < in.End && b[i] != '}' {
 		start := i
-		keyEnd, err := scanString(b, i)
+		keyEnd, from, err := scanKey(b, i)
 		if err != nil {
 			return err
 		}
-		if i, err = scanKey(b, i); err != nil {
+		to, err := scanValue(b, from, 0)
+		if err != nil {
 			return err
 		}
-		value := Span{Start: i}
-		if i, err = scanValue(b, i); err != nil {
-			return err
-		}
-		value.End = i
-		visit(b[start+1:keyEnd-1], Span{start, i}, value)
-		if i = skipSpace(b, i); i < in.End && b[i] == ',' {
+		visit(b[start+1:keyEnd-1], Span{start, to}, Span{from, to})
+		if i = skipSpace(b, to); i < in.End && b[i] == ',' {
 			i = skipSpace(b, i+1)
 		}
 	}
@@ -88,7 +84,7 @@ func EachElement(array []byte, visit func(value []byte)) {
 	}
 	i = skipSpace(array, i+1)
 	for i < len(array) && array[i] != ']' {
-		end, err := scanValue(array, i)
+		end, err := scanValue(array, i, 0)
 		if err != nil {
 			return
 		}
