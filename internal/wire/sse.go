@@ -53,11 +53,14 @@ func (r *EventReader) Next() (Event, error) {
 	var something bool
 	for {
 		l, err := r.lines.next()
-		if errors.Is(err, errUnfinished) {
-			return Event{}, io.ErrUnexpectedEOF
-		}
 		if err != nil {
 			return Event{}, err
+		}
+		if l.unfinished {
+			return Event{}, io.ErrUnexpectedEOF
+		}
+		if l.tooLong {
+			return Event{}, ErrTooLong
 		}
 		text := bytes.TrimSuffix(l.text, []byte{'\r'})
 		if len(text) == 0 {
