@@ -117,4 +117,4 @@ type link interface {
 
 // receiver takes what a link hears outside of replies. f is the flight it
 // belongs to, nil where that cannot be told. It must not block and owns m.
-type receiver func(m wire.Message, f *flight)
+type receiver func(from link, m wire.Message, f *flight)

@@ -235,7 +235,7 @@ func (d *downshift) listen(c *Call) {
 }
 
 // hear takes what the server says outside of replies.
-func (d *downshift) hear(m wire.Message, f *flight) {
+func (d *downshift) hear(_ link, m wire.Message, f *flight) {
 	switch {
 	case m.Kind == wire.Request:
 		d.asked(m, f)

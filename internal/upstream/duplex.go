@@ -16,6 +16,8 @@ import (
 // meet, a request sent again gets a new id, and a client's exotic id never
 // depends on the server's JSON library.
 type duplex struct {
+	// self is the link this is a part of.
+	self link
 	// write hands one message to the stream without waiting for the peer.
 	write func(m wire.Message, id []byte, r *wire.Receipt) error
 
@@ -109,7 +111,8 @@ func (d *duplex) incoming(m wire.Message) {
 		d.mu.Lock()
 		hear, shared := d.hear, d.shared
 		d.mu.Unlock()
-		hear(d.attribute(m, shared))
+		m, f := d.attribute(m, shared)
+		hear(d.self, m, f)
 		return
 	}
 	if f := d.claim(m.ID()); f != nil {

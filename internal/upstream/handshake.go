@@ -109,8 +109,7 @@ func (s *Session) giveUp(first *Call, o Outcome) *fault.Fault {
 // introduce makes a link of the session's own and sends initialize over it. On
 // failure the link comes back alive if it is, for another try.
 func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
-	var l link
-	l, flt := s.server.dial(func(m wire.Message, f *flight) { s.hear(l, m, f) })
+	l, flt := s.server.dial(s.hear)
 	if flt != nil {
 		return nil, Outcome{Fault: flt}, nil
 	}

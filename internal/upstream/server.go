@@ -235,7 +235,7 @@ func (s *Server) spare(l link) {
 
 // hearShared takes what a modern server says. Everything it may say belongs to a
 // request; what does not is dropped.
-func hearShared(m wire.Message, f *flight) {
+func hearShared(_ link, m wire.Message, f *flight) {
 	switch {
 	case f != nil:
 		f.hear(m)

@@ -52,7 +52,7 @@ func startStdio(spec *Spec, hear receiver) (*stdioLink, *fault.Fault) {
 		exited:   make(chan struct{}),
 		goneCh:   make(chan struct{}),
 	}
-	l.duplex.hear = hear
+	l.duplex.self, l.duplex.hear = l, hear
 	pipes, err := openPipes()
 	if err != nil {
 		return nil, startFault(spec, err)
