@@ -78,7 +78,7 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 		case o := <-late:
 			late = nil
 			if isDiscovery(o) {
-				s.server.learn(wire.Modern)
+				s.server.modern.learn(true)
 				s.server.promote(d.link)
 				return &stateless{session: s}, nil
 			}
@@ -87,7 +87,8 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 				s.server.drop(d.link)
 				return nil, s.giveUp(nil, o)
 			}
-			s.server.learn(wire.Legacy)
+			s.server.legacy.learn(true)
+			s.server.modern.learn(false)
 			d.about = bytes.Clone(o.Reply.Result())
 			version, _ := wire.Member(d.about, "protocolVersion")
 			text, _ := wire.StringValue(version)

@@ -26,16 +26,16 @@ func (s *Session) handshake() (dialect, *fault.Fault) {
 // again.
 func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 	first := s.takeInitialize()
-	if s.server.Era() != wire.Modern {
+	if !s.server.legacy.no() {
 		d, o, l := s.introduce(first)
 		if d != nil {
-			s.server.learn(wire.Legacy)
+			s.server.legacy.learn(true)
 			if first != nil {
 				first.finish(o)
 			}
 			return d, nil
 		}
-		if s.server.Era() == wire.Legacy || !mayBeModern(o) {
+		if s.server.legacy.yes() || !mayBeModern(o) {
 			s.server.drop(l)
 			return nil, s.giveUp(first, o)
 		}
@@ -54,7 +54,7 @@ func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 	o := s.discover(l, s.server.spec.StartTimeout)
 	d := s.uplift(l, o)
 	if d == nil {
-		s.server.learn(wire.EraUnknown) // it was modern once; ask anew next time
+		s.server.legacy.forget() // it was modern only once; ask anew next time
 		return nil, s.giveUp(first, o)
 	}
 	if first != nil {
@@ -168,7 +168,8 @@ func (s *Session) tryModern(l link) *uplift {
 		s.server.drop(l)
 		return nil
 	}
-	s.server.learn(wire.Modern)
+	s.server.modern.learn(true)
+	s.server.legacy.learn(false)
 	return s.uplift(s.server.promote(l), o)
 }
 
@@ -207,13 +208,13 @@ func speaksModern(versions []byte) bool {
 
 // handshakeModern serves a client that begins with whatever it wants.
 func (s *Session) handshakeModern() (dialect, *fault.Fault) {
-	switch s.server.Era() {
-	case wire.Modern:
+	switch {
+	case s.server.modern.yes():
 		if _, flt := s.server.openShared(); flt != nil {
 			return nil, flt
 		}
 		return &stateless{session: s}, nil
-	case wire.Legacy:
+	case s.server.modern.no():
 		if s.peer.BothEras {
 			return notModern{}, nil
 		}
@@ -230,7 +231,7 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 	select {
 	case o := <-probe:
 		if isDiscovery(o) {
-			s.server.learn(wire.Modern)
+			s.server.modern.learn(true)
 			return &stateless{session: s}, nil
 		}
 		if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
@@ -240,6 +241,7 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 	case <-silence.C:
 	}
 	if s.peer.BothEras {
+		s.server.modern.learn(false)
 		s.server.spare(l)
 		return notModern{}, nil
 	}

@@ -21,6 +21,8 @@ func killGroup(cmd *exec.Cmd) {
 	}
 }
 
+func groupGone(*exec.Cmd) {}
+
 func exitStatus(s *os.ProcessState) (code int, signal string) {
 	if s == nil {
 		return -1, ""

@@ -50,7 +50,8 @@ type Spec struct {
 type Server struct {
 	spec Spec
 	http *httpPlace // nil for a command
-	era  atomic.Uint32
+	// What is known of the eras the server speaks; it may be both.
+	legacy, modern knowledge
 
 	mu      sync.Mutex
 	shared  link          // the one link of a modern server
@@ -88,10 +89,20 @@ func New(spec Spec) (*Server, error) {
 	return s, nil
 }
 
-// Era is which era the server speaks, as far as is known.
-func (s *Server) Era() wire.Era { return wire.Era(s.era.Load()) }
+// knowledge is a yes or a no that may not have been found out yet.
+type knowledge struct{ v atomic.Int32 }
 
-func (s *Server) learn(era wire.Era) { s.era.Store(uint32(era)) }
+func (k *knowledge) yes() bool { return k.v.Load() > 0 }
+func (k *knowledge) no() bool  { return k.v.Load() < 0 }
+func (k *knowledge) forget()   { k.v.Store(0) }
+
+func (k *knowledge) learn(is bool) {
+	if is {
+		k.v.Store(1)
+	} else {
+		k.v.Store(-1)
+	}
+}
 
 // dial makes a new link. hear takes what is heard on it outside of replies.
 func (s *Server) dial(hear receiver) (link, *fault.Fault) {

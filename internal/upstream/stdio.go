@@ -147,6 +147,7 @@ func (l *stdioLink) wait() {
 	close(l.exited)
 	killGroup(l.cmd) // the group outlives its leader
 	_ = l.cmd.Wait()
+	groupGone(l.cmd)
 	_ = l.out.SetReadDeadline(time.Now().Add(drainTime))
 	<-l.readDone
 	l.tail.end(drainTime)
