@@ -178,7 +178,7 @@ func (r *payloadReader) Close() error { return nil }
 // with a goroutine of its own; an idle link has none.
 type httpLink struct {
 	place *httpPlace
-	ear   receiver // guarded by mu
+	ear   receiver        // guarded by mu
 	ctx   context.Context // ends when the link does
 	end   context.CancelFunc
 	crew  crew

@@ -19,8 +19,8 @@ func TestALegacyClientTalksToAStatefulSDKServer(t *testing.T) {
 		if got := c.do(webTool(7, "echo", `{"text":"hello"}`)).text(t); got != "echo: hello" {
 			t.Errorf("JSONResponse %v: got %q", json, got)
 		}
-		if c.server.Era() != wire.Legacy {
-			t.Errorf("era = %v", c.server.Era())
+		if !c.server.legacy.yes() {
+			t.Error("not known as a legacy server")
 		}
 	}
 }
@@ -32,8 +32,8 @@ func TestAModernClientTalksToAStatelessSDKServer(t *testing.T) {
 	if got := c.do(webModern(`"a b"`, "tools/call", `"name":"echo","arguments":{"text":"hello"}`)).text(t); got != "echo: hello" {
 		t.Errorf("got %q", got)
 	}
-	if c.server.Era() != wire.Modern {
-		t.Errorf("era = %v", c.server.Era())
+	if !c.server.modern.yes() {
+		t.Error("not known as a modern server")
 	}
 	o := c.do(webModern(2, "no/such/method", ""))
 	if code, _ := wire.ErrorOf(&o.Reply); o.Fault != nil || code != wire.CodeMethodNotFound || o.Status != http.StatusNotFound {
