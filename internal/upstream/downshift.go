@@ -93,6 +93,7 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 			version, _ := wire.Member(d.about, "protocolVersion")
 			text, _ := wire.StringValue(version)
 			d.link.speak(text)
+			d.link.settled()
 			_ = d.link.post(wire.NewNotification(wire.MethodInitialized, nil))
 			d.link.attend()
 			return d, nil
@@ -129,8 +130,11 @@ func (s *Session) helloFromFirst() []byte {
 	return s.hello
 }
 
-func (d *downshift) usable() bool { return d.link.trouble() == nil }
-func (d *downshift) attend()      {}
+func (d *downshift) usable() bool      { return d.link.trouble() == nil }
+func (d *downshift) over() link        { return d.link }
+func (d *downshift) probe() string     { return wire.MethodPing }
+func (d *downshift) ownParams() []byte { return nil }
+func (d *downshift) attend()           {}
 
 func (d *downshift) close() {
 	d.session.server.drop(d.link)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/wire"
@@ -43,6 +44,7 @@ func (d *duplex) send(f *flight) {
 		f.fail(&down)
 		return
 	}
+	f.at = time.Now()
 	d.lastID++
 	f.id = d.lastID
 	f.key = strconv.AppendUint(nil, f.id, 10)

@@ -52,6 +52,7 @@ func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 		return nil, s.giveUp(first, Outcome{Fault: flt})
 	}
 	o := s.discover(l, s.server.spec.StartTimeout)
+	l.settled()
 	d := s.uplift(l, o)
 	if d == nil {
 		s.server.legacy.forget() // it was modern only once; ask anew next time
@@ -115,6 +116,7 @@ func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
 	}
 	if s.hello == nil && first == nil {
 		// A client that never introduced itself: the server may tell it so.
+		l.settled()
 		return &relay{session: s, link: l}, Outcome{}, l
 	}
 	o := s.ask(l, wire.MethodInitialize, s.hello, s.server.spec.StartTimeout)
@@ -124,6 +126,7 @@ func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
 	version, _ := wire.Member(o.Reply.Result(), "protocolVersion")
 	text, _ := wire.StringValue(version)
 	l.speak(text)
+	l.settled()
 	s.mu.Lock()
 	greeted := s.greeted
 	s.mu.Unlock()
@@ -170,6 +173,7 @@ func (s *Session) tryModern(l link) *uplift {
 	}
 	s.server.modern.learn(true)
 	s.server.legacy.learn(false)
+	l.settled()
 	return s.uplift(s.server.promote(l), o)
 }
 
@@ -210,9 +214,11 @@ func speaksModern(versions []byte) bool {
 func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 	switch {
 	case s.server.modern.yes():
-		if _, flt := s.server.openShared(); flt != nil {
+		l, flt := s.server.openShared()
+		if flt != nil {
 			return nil, flt
 		}
+		l.settled()
 		return &stateless{session: s}, nil
 	case s.server.modern.no():
 		if s.peer.BothEras {
@@ -232,6 +238,7 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 	case o := <-probe:
 		if isDiscovery(o) {
 			s.server.modern.learn(true)
+			l.settled()
 			return &stateless{session: s}, nil
 		}
 		if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
@@ -259,6 +266,9 @@ func (notModern) call(c *Call) {
 func (notModern) send(wire.Message) {}
 func (notModern) attend()           {}
 func (notModern) usable() bool      { return true }
+func (notModern) over() link        { return nil }
+func (notModern) probe() string     { return wire.MethodPing }
+func (notModern) ownParams() []byte { return nil }
 func (notModern) close()            {}
 
 // relay is the dialect of client and server of the legacy era: nothing changes.
@@ -271,6 +281,9 @@ func (r *relay) call(c *Call)        { r.session.launch(r.link, c) }
 func (r *relay) send(m wire.Message) { _ = r.link.post(m) }
 func (r *relay) attend()             { r.link.attend() }
 func (r *relay) usable() bool        { return r.link.trouble() == nil }
+func (r *relay) over() link          { return r.link }
+func (r *relay) probe() string       { return wire.MethodPing }
+func (r *relay) ownParams() []byte   { return nil }
 
 func (r *relay) close() {
 	r.session.server.drop(r.link)
@@ -299,3 +312,7 @@ func (d *stateless) send(m wire.Message) {
 func (d *stateless) attend()      {}
 func (d *stateless) usable() bool { return d.session.server.sharedLink() != nil }
 func (d *stateless) close()       {}
+func (d *stateless) over() link   { return d.session.server.sharedLink() }
+
+func (d *stateless) probe() string     { return wire.MethodDiscover }
+func (d *stateless) ownParams() []byte { return modernParams(nil, modernMeta(nil)) }

@@ -324,6 +324,10 @@ func (l *httpLink) adopt(hear receiver, _ bool) {
 	l.mu.Unlock()
 }
 
+func (l *httpLink) settled() {}
+
+func (l *httpLink) inspect(time.Time, *vitals) {}
+
 // hear passes on what the server says outside of replies.
 func (l *httpLink) hear(m wire.Message, f *flight) {
 	l.mu.Lock()

@@ -35,6 +35,10 @@ type Spec struct {
 	// Header is sent with every request to URL, and to no other origin.
 	Header http.Header
 
+	// OnHealth is told when the state of the server changes. It must not block.
+	// May be nil.
+	OnHealth func(before, after Health)
+
 	// MaxMessage is the largest message in bytes, 0 for wire.DefaultLimit.
 	MaxMessage int
 	// StartTimeout bounds start and handshake together, 0 for a minute. Package
@@ -52,18 +56,23 @@ type Server struct {
 	http *httpPlace // nil for a command
 	// What is known of the eras the server speaks; it may be both.
 	legacy, modern knowledge
+	vitals         vitals
 
 	mu      sync.Mutex
 	shared  link          // the one link of a modern server
 	unused  link          // a live link whose asker went on in another session
 	dialing chan struct{} // non-nil while somebody makes the shared link
 	links   map[link]struct{}
-	closed  bool
+	// watching: the goroutine that looks after the links is running.
+	watching bool
+	closed   bool
 }
 
 // New checks the spec. It starts nothing: a server is started by its first call.
 func New(spec Spec) (*Server, error) {
 	s := &Server{spec: spec, links: make(map[link]struct{})}
+	s.vitals.init()
+	s.vitals.tell = spec.OnHealth
 	if s.spec.StartTimeout <= 0 {
 		s.spec.StartTimeout = time.Minute
 	}
@@ -117,11 +126,13 @@ func (s *Server) dial(hear receiver) (link, *fault.Fault) {
 		}
 		s.drop(l)
 	}
+	s.vitals.beginning()
 	if s.http != nil {
 		l = s.http.dial(hear)
 	} else {
-		p, flt := startStdio(&s.spec, hear)
+		p, flt := startStdio(&s.spec, hear, s.processEnded)
 		if flt != nil {
+			s.vitals.lost(flt, false)
 			return nil, flt
 		}
 		l = p
@@ -133,9 +144,16 @@ func (s *Server) dial(hear receiver) (link, *fault.Fault) {
 		return nil, &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "mcpmend is shutting down"}}
 	}
 	s.links[l] = struct{}{}
+	if !s.watching {
+		s.watching = true
+		go s.watch()
+	}
 	s.mu.Unlock()
 	return l, nil
 }
+
+// processEnded takes the news that a process has ended by itself.
+func (s *Server) processEnded(why *fault.Fault, wasReady bool) { s.vitals.lost(why, wasReady) }
 
 // drop ends a link and forgets it once nothing of it is left.
 func (s *Server) drop(l link) {
