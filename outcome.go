@@ -1,9 +1,8 @@
 package mcpmend
 
 import (
-	"time"
-
 	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/guard"
 )
 
 // Outcome says whether a call that failed has had an effect.
@@ -26,15 +25,6 @@ type CallError struct {
 	Fault *fault.Fault
 }
 
-func newCallError(f *fault.Fault) *CallError {
-	e := &CallError{Outcome: Unknown, Fault: f}
-	switch f.Delivery {
-	case fault.Unsent, fault.Unparseable, fault.Unread, fault.Refused:
-		e.Outcome = NotExecuted
-	}
-	return e
-}
-
 func (e *CallError) Error() string {
 	if e.Outcome == NotExecuted {
 		return "not executed: " + e.Fault.Error()
@@ -44,11 +34,8 @@ func (e *CallError) Error() string {
 
 func (e *CallError) Unwrap() error { return e.Fault }
 
-// Event is something that happened to a server.
-type Event struct {
-	Time time.Time
-	// What happened, in one word: "started", "lost", "recovered", "parked".
-	What string
-	// Fault is the cause, where there is one.
-	Fault *fault.Fault
-}
+// Event is something that was mended, or could not be.
+type Event = guard.Event
+
+// Health is a picture of a server at one moment.
+type Health = guard.Health

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/guard"
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
@@ -32,7 +33,17 @@ type Transport struct {
 	// Header is sent with every request to URL, and to no other origin.
 	Header http.Header
 
-	// OnEvent is told what happens to the server. It must not block. May be nil.
+	// Trust is how much of what the server says about its own tools is believed
+	// when a call may have to be sent again. The zero value believes nothing.
+	Trust fault.Trust
+	// Tools is your own word on what single tools do; it outranks everything.
+	Tools map[string]fault.Effect
+	// Stateful: the server remembers things between calls. After a restart the
+	// first call is not run, and its error says that the memory is gone.
+	Stateful bool
+
+	// OnEvent is told what was mended and what could not be. It must not block.
+	// May be nil.
 	OnEvent func(Event)
 
 	once   sync.Once
@@ -51,6 +62,10 @@ func (t *Transport) guarded() (*guard.Server, error) {
 			Stderr:  t.Stderr,
 			URL:     t.URL,
 			Header:  t.Header,
+		}, guard.Options{
+			Policy:   fault.Policy{Trust: t.Trust, Tools: t.Tools},
+			Stateful: t.Stateful,
+			OnEvent:  t.OnEvent,
 		})
 	})
 	return t.server, t.err
@@ -66,6 +81,16 @@ func (t *Transport) Connect(context.Context) (mcp.Connection, error) {
 	c := &connection{server: server, calls: make(map[jsonrpc.ID]*guard.Call)}
 	c.ready.L = &c.mu
 	return c, nil
+}
+
+// Health is the latest picture of the server. It takes nanoseconds, never waits and
+// may be asked at any time.
+func (t *Transport) Health() Health {
+	server, err := t.guarded()
+	if err != nil {
+		return Health{}
+	}
+	return server.Health()
 }
 
 // Close ends every connection to the server and every process that was started,
@@ -219,7 +244,7 @@ func (c *connection) settled(id jsonrpc.ID, call *guard.Call, r guard.Reply) {
 	case r.None:
 		return
 	case r.Fault != nil:
-		c.push(&jsonrpc.Response{ID: id, Error: newCallError(r.Fault)})
+		c.push(&jsonrpc.Response{ID: id, Error: &CallError{Outcome: Outcome(r.Outcome), Fault: r.Fault}})
 		return
 	}
 	reply := r.Msg.WithID(call.Msg.ID())

@@ -73,6 +73,9 @@ type Evidence struct {
 	Command string
 	// Moment is where in its life the server was.
 	Moment Moment
+	// PartialText is the beginning of a reply that broke off. It is the server's
+	// text and not to be trusted.
+	PartialText string
 	// HTTPStatus and RPCCode of the answer, 0 when there was none.
 	HTTPStatus int
 	RPCCode    int
