@@ -93,10 +93,13 @@ func TestAnEventOverTheLimitIsSkippedWhole(t *testing.T) {
 		{"in many lines", strings.Repeat("data: "+long[:50]+"\n", 4) + "data: rest\n\n"},
 		{"behind an id", "id: 1\ndata: " + long + "\r\ndata: rest\r\n\r\n"},
 	} {
-		got, err := events(strings.NewReader("data: a\n\n"+tt.stream+"data: b\n\n"), 100)
+		stream := "data: a\n\n" + tt.stream + "data: b\n\n"
 		want := []Event{event("a"), event(ErrTooLong.Error()), event("b")}
-		if !slices.EqualFunc(got, want, sameEvent) || err != io.EOF {
-			t.Errorf("%s: got %v, %v", tt.name, show(got), err)
+		for _, src := range []io.Reader{strings.NewReader(stream), iotest.OneByteReader(strings.NewReader(stream))} {
+			got, err := events(src, 100)
+			if !slices.EqualFunc(got, want, sameEvent) || err != io.EOF {
+				t.Errorf("%s: got %v, %v", tt.name, show(got), err)
+			}
 		}
 	}
 }

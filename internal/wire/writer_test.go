@@ -318,23 +318,25 @@ func TestAPeerThatDiesInAJamIsAnError(t *testing.T) {
 func TestAFullQueueRefusesWithoutTrace(t *testing.T) {
 	w, r := pipe(t)
 	w.limit = 2 << 20
-	sent := 0
-	for ; ; sent++ {
-		err := w.Send(sized(t, sent, 500_000), nil, nil)
-		if errors.Is(err, ErrFull) {
-			break
+	for range 3 { // each jam finds as much room as the one before
+		sent := 0
+		for ; ; sent++ {
+			err := w.Send(sized(t, sent, 500_000), nil, nil)
+			if errors.Is(err, ErrFull) {
+				break
+			}
+			if err != nil || sent > 10 {
+				t.Fatalf("message %d: %v", sent, err)
+			}
 		}
-		if err != nil || sent > 10 {
-			t.Fatalf("message %d: %v", sent, err)
+		if sent < 4 {
+			t.Errorf("%d messages of 500 KB filled a queue of 2 MB", sent)
 		}
+		if got := ids(t, r, sent); len(got) != sent {
+			t.Errorf("arrived: %q", got)
+		}
+		within(t, w.Idle(), "idle")
 	}
-	if sent < 3 {
-		t.Errorf("%d messages of 500 KB filled a queue of 2 MB", sent)
-	}
-	if got := ids(t, r, sent); len(got) != sent {
-		t.Errorf("arrived: %q", got)
-	}
-	within(t, w.Idle(), "idle")
 	if err := w.Send(sized(t, 99, 100), nil, nil); err != nil {
 		t.Errorf("after the jam: %v", err)
 	}
@@ -381,6 +383,39 @@ func TestManySendersShareAPipeWithoutMixingLines(t *testing.T) {
 		last[s] = i
 	}
 	wg.Wait()
+	within(t, w.Idle(), "idle")
+}
+
+// What is queued while a sender is still writing must not overtake it when the
+// pipe turns out to be too small.
+func TestMessagesQueuedDuringAWriteStayBehindIt(t *testing.T) {
+	w, r := pipe(t)
+	if w.raw == nil {
+		t.Skip("writes cannot be tried on this system")
+	}
+	var receipt Receipt
+	receipt.mu.Lock() // stalls the first sender in the middle of its attempt
+	var first sync.WaitGroup
+	first.Go(func() {
+		if err := w.Send(sized(t, 1, 1<<20), nil, &receipt); err != nil {
+			t.Error(err)
+		}
+	})
+	until(t, "the first sender is writing", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.busy
+	})
+	for i := 2; i < 5; i++ {
+		if err := w.Send(sized(t, i, 100), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	receipt.mu.Unlock()
+	first.Wait()
+	if got := ids(t, r, 4); !slices.Equal(got, []string{"1", "2", "3", "4"}) {
+		t.Errorf("arrived: %q", got)
+	}
 	within(t, w.Idle(), "idle")
 }
 
