@@ -76,7 +76,7 @@ func BenchmarkStdlibValid(b *testing.B) {
 	}
 }
 
-// BenchmarkEachMember asks for one member of an object with many small nested values.
+// BenchmarkMember asks for one member of an object with many small nested values.
 func BenchmarkMember(b *testing.B) {
 	raw := toolList(30)
 	m, err := Parse(raw)

@@ -147,7 +147,7 @@ func (l *lines) cut(end int) line {
 	if len(text) <= keepSmall || len(rest) > len(text) || len(text) > l.limit {
 		l.off, l.searched = end+1, end+1
 		if len(text) > l.limit {
-			return shortened(text)
+			return l.shortened(text)
 		}
 		return line{text: bytes.Clone(text), size: len(text)}
 	}
@@ -162,8 +162,8 @@ func (l *lines) cut(end int) line {
 }
 
 // shortened is what is kept of a line that is too long: both of its ends.
-func shortened(text []byte) line {
-	keep := min(len(text), keepEnd)
+func (l *lines) shortened(text []byte) line {
+	keep := min(l.limit, keepEnd)
 	return line{
 		text:    bytes.Clone(text[:keep]),
 		tail:    bytes.Clone(text[len(text)-keep:]),
@@ -174,10 +174,10 @@ func shortened(text []byte) line {
 
 // skip reads past a line that has become too long.
 func (l *lines) skip() line {
-	out := shortened(l.buf.b[l.off:l.fill])
+	out := l.shortened(l.buf.b[l.off:l.fill])
 	l.buf.release()
 	l.buf, l.off, l.fill, l.searched = newBuffer(64<<10), 0, 0, 0
-	for {
+	for keep := len(out.tail); ; {
 		n, err := l.fetch(l.buf.b)
 		if err != nil { // the next read will meet it again
 			out.unfinished = true
@@ -191,8 +191,8 @@ func (l *lines) skip() line {
 			chunk = chunk[:end]
 		}
 		out.size += len(chunk)
-		out.tail = append(out.tail, chunk[max(0, len(chunk)-keepEnd):]...)
-		out.tail = append(out.tail[:0], out.tail[max(0, len(out.tail)-keepEnd):]...)
+		out.tail = append(out.tail, chunk[max(0, len(chunk)-keep):]...)
+		out.tail = append(out.tail[:0], out.tail[len(out.tail)-keep:]...)
 		if end >= 0 {
 			return out
 		}
