@@ -435,3 +435,7 @@ func methodName(b []byte) string {
 	}
 	return ""
 }
+
+// Disown makes Release a matter of somebody else: the bytes stay valid as long as
+// the message this one was copied from keeps them.
+func (m *Message) Disown() { m.buf = nil }
