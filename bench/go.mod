@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/google/go-cmp v0.7.0
+	github.com/mcpmend/mcpmend v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 )
 
@@ -22,3 +23,5 @@ tool (
 	github.com/modelcontextprotocol/go-sdk/conformance/everything-client
 	github.com/modelcontextprotocol/go-sdk/conformance/everything-server
 )
+
+replace github.com/mcpmend/mcpmend => ../

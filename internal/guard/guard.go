@@ -70,6 +70,9 @@ type Reply struct {
 	Status int
 	// None: the caller gave the call up and expects no response.
 	None bool
+	// Fault is why the server's own answer is missing and Msg is ours; nil if Msg
+	// is the server's.
+	Fault *fault.Fault
 }
 
 // Do sees a call through. It returns at once.
@@ -80,9 +83,9 @@ func (s *Session) Do(c *Call) {
 		case o.Fault == nil:
 			c.Done(Reply{Msg: o.Reply, Status: o.Status})
 		case o.Fault.Delivery == fault.Cancelled:
-			c.Done(Reply{None: true})
+			c.Done(Reply{None: true, Fault: o.Fault})
 		default:
-			c.Done(Reply{Msg: settle(&c.Msg, o.Fault)})
+			c.Done(Reply{Msg: settle(&c.Msg, o.Fault), Fault: o.Fault})
 		}
 	}
 	s.up.Do(&c.up)

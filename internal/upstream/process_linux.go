@@ -79,6 +79,15 @@ func procState(pid int) (state byte, ticks uint64) {
 	return fields[0][0], user + system
 }
 
+// waitingIn is how many bytes lie unread in a pipe.
+func waitingIn(f *os.File) int {
+	n := 0
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return n
+}
+
 // readersAlive reports whether some process other than us may still read the
 // child's stdin. When that cannot be told, the answer is yes.
 func (l *stdioLink) readersAlive() bool {

@@ -19,4 +19,6 @@ func keepUnread(childIn *os.File) *os.File {
 
 func (l *stdioLink) readersAlive() bool { return true }
 
+func waitingIn(*os.File) int { return 0 }
+
 func stopped(*exec.Cmd) bool { return false }

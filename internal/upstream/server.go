@@ -54,6 +54,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	shared  link          // the one link of a modern server
+	unused  link          // a live link whose asker went on in another session
 	dialing chan struct{} // non-nil while somebody makes the shared link
 	links   map[link]struct{}
 	closed  bool
@@ -94,7 +95,17 @@ func (s *Server) learn(era wire.Era) { s.era.Store(uint32(era)) }
 
 // dial makes a new link. hear takes what is heard on it outside of replies.
 func (s *Server) dial(hear receiver) (link, *fault.Fault) {
-	var l link
+	s.mu.Lock()
+	l := s.unused
+	s.unused = nil
+	s.mu.Unlock()
+	if l != nil {
+		if l.trouble() == nil {
+			l.adopt(hear, false)
+			return l, nil
+		}
+		s.drop(l)
+	}
 	if s.http != nil {
 		l = s.http.dial(hear)
 	} else {
@@ -168,7 +179,7 @@ func (s *Server) openShared() (link, *fault.Fault) {
 	s.drop(stale)
 	l, flt := s.dial(hearShared)
 	if flt == nil {
-		l.share()
+		l.adopt(hearShared, true)
 	}
 	s.mu.Lock()
 	s.dialing = nil
@@ -181,6 +192,45 @@ func (s *Server) openShared() (link, *fault.Fault) {
 		return nil, flt
 	}
 	return l, nil
+}
+
+// promote makes a session's link the shared one, for a server that turned out to
+// be modern. If there is a shared link already, the session's own is dropped.
+func (s *Server) promote(l link) link {
+	l.adopt(hearShared, true)
+	s.mu.Lock()
+	if s.shared != nil && s.shared.trouble() == nil {
+		other := s.shared
+		s.mu.Unlock()
+		s.drop(l)
+		return other
+	}
+	s.shared = l
+	s.mu.Unlock()
+	return l
+}
+
+// demote takes the shared link away from the others, for a server that turned
+// out to be legacy: it becomes the link of the session that asked.
+func (s *Server) demote(l link, hear receiver) {
+	s.mu.Lock()
+	if s.shared == l {
+		s.shared = nil
+	}
+	s.mu.Unlock()
+	l.adopt(hear, false)
+}
+
+// spare keeps a live link for the next session that needs one.
+func (s *Server) spare(l link) {
+	s.mu.Lock()
+	if s.shared == l {
+		s.shared = nil
+	}
+	old := s.unused
+	s.unused = l
+	s.mu.Unlock()
+	s.drop(old)
 }
 
 // hearShared takes what a modern server says. Everything it may say belongs to a

@@ -196,8 +196,10 @@ func (l *stdioLink) leftUnread() map[uint64]bool {
 	if l.unread == nil || l.readersAlive() {
 		return nil
 	}
-	_ = l.unread.SetReadDeadline(time.Now().Add(drainTime))
-	rest, _ := io.ReadAll(io.LimitReader(l.unread, maxPipe))
+	rest := make([]byte, waitingIn(l.unread))
+	if _, err := io.ReadFull(l.unread, rest); err != nil {
+		return nil
+	}
 	ids := make(map[uint64]bool)
 	// The first line may have lost its beginning; its id is found from behind or
 	// not at all, and not finding it only means that we claim less.
@@ -211,9 +213,6 @@ func (l *stdioLink) leftUnread() map[uint64]bool {
 	}
 	return ids
 }
-
-// maxPipe is more than any pipe can hold unless its owner raised the limit.
-const maxPipe = 1 << 20
 
 func (l *stdioLink) attend()                 {}
 func (l *stdioLink) speak(string)            {}

@@ -30,8 +30,11 @@ type Child struct {
 	lines  chan string   // stderr, until nobody waits for a line any more
 	exited chan struct{} // closed once the process is reaped
 
-	mu   sync.Mutex
-	last []string // the end of stderr, for error messages
+	drained chan struct{} // closed at the end of stderr
+
+	mu         sync.Mutex
+	last       []string // the end of stderr, for error messages
+	goroutines int      // seen in a stack dump
 }
 
 // Start runs argv in dir (or here, if empty) with env (or ours, if nil).
@@ -61,7 +64,7 @@ func Start(argv []string, dir string, env []string) (*Child, error) {
 	}
 	c := &Child{
 		Stdin: ours[0], Stdout: ours[1], cmd: cmd,
-		lines: make(chan string, 16), exited: make(chan struct{}),
+		lines: make(chan string, 16), exited: make(chan struct{}), drained: make(chan struct{}),
 	}
 	go c.readStderr(ours[2])
 	go func() {
@@ -86,6 +89,9 @@ func (c *Child) readStderr(stderr io.ReadCloser) {
 		c.mu.Lock()
 		c.last = append(c.last, scan.Text())
 		c.last = c.last[max(0, len(c.last)-20):]
+		if strings.HasPrefix(scan.Text(), "goroutine ") && strings.HasSuffix(scan.Text(), ":") {
+			c.goroutines++
+		}
 		c.mu.Unlock()
 		select {
 		case c.lines <- scan.Text():
@@ -94,6 +100,7 @@ func (c *Child) readStderr(stderr io.ReadCloser) {
 	}
 	_, _ = io.Copy(io.Discard, stderr) // a line too long for the scanner
 	close(c.lines)
+	close(c.drained)
 }
 
 // PID is the process id.
@@ -129,6 +136,33 @@ func (c *Child) Line(ctx context.Context, prefix string) (string, error) {
 func (c *Child) Stop() (*os.ProcessState, error) {
 	_ = c.Stdin.Close()
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	return c.leave()
+}
+
+// Hangup only closes stdin, as most clients do, and is otherwise like Stop.
+func (c *Child) Hangup() (*os.ProcessState, error) {
+	_ = c.Stdin.Close()
+	return c.leave()
+}
+
+// Goroutines ends a Go program by having it print all its goroutines, and counts them.
+func (c *Child) Goroutines() (int, error) {
+	if err := c.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		return 0, err
+	}
+	if _, err := c.leave(); err != nil {
+		return 0, err
+	}
+	<-c.drained
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.goroutines == 0 {
+		return 0, fmt.Errorf("%s printed no goroutines:\n%s", c.cmd.Path, strings.Join(c.last, "\n"))
+	}
+	return c.goroutines, nil
+}
+
+func (c *Child) leave() (*os.ProcessState, error) {
 	defer c.Stdout.Close()
 	select {
 	case <-c.exited:

@@ -75,9 +75,9 @@ func FDs(pid int) (int, error) {
 }
 
 // Marked lists the processes that carry mark in their environment: all that descend
-// from a process started with it, even those that left its process group.
-// Zombies have no environment and are listed by Zombies.
-func Marked(mark string) ([]string, error) {
+// from a process started with it, even those that left its process group. Zombies have
+// no environment any more; Zombies lists them.
+func Marked(mark string) ([]Process, error) {
 	return processes(func(dir string) bool {
 		env, err := os.ReadFile(filepath.Join(dir, "environ"))
 		return err == nil && bytes.Contains(env, []byte(mark))
@@ -85,25 +85,37 @@ func Marked(mark string) ([]string, error) {
 }
 
 // Zombies lists dead children of pid that nobody has waited for.
-func Zombies(pid int) ([]string, error) {
+func Zombies(pid int) ([]Process, error) {
 	return processes(func(dir string) bool {
 		state, parent := stat(dir)
 		return state == "Z" && parent == pid
 	})
 }
 
-func processes(match func(dir string) bool) ([]string, error) {
+// A Process is one that was found.
+type Process struct {
+	PID     int
+	Command string
+}
+
+func (p Process) String() string { return fmt.Sprintf("pid %d: %s", p.PID, p.Command) }
+
+func processes(match func(dir string) bool) ([]Process, error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	var found []Process
 	for _, dir := range dirs {
 		if !match(dir) {
 			continue
 		}
-		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			return nil, err
+		}
+		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline")) // it may just have gone
+		found = append(found, Process{PID: pid, Command: strings.ReplaceAll(string(cmdline), "\x00", " ")})
 	}
 	return found, nil
 }
