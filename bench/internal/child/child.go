@@ -113,19 +113,19 @@ func (c *Child) Said() string {
 	return strings.Join(c.last, "\n")
 }
 
-// Line waits for a line on stderr that begins with prefix and returns the rest of it.
-func (c *Child) Line(ctx context.Context, prefix string) (string, error) {
+// Line waits for a line on stderr that contains text and returns what follows it.
+func (c *Child) Line(ctx context.Context, text string) (string, error) {
 	for {
 		select {
 		case line, ok := <-c.lines:
 			if !ok {
-				return "", fmt.Errorf("%s ended before it said %q:\n%s", c.cmd.Path, prefix, c.Said())
+				return "", fmt.Errorf("%s ended before it said %q:\n%s", c.cmd.Path, text, c.Said())
 			}
-			if rest, ok := strings.CutPrefix(line, prefix); ok {
+			if _, rest, ok := strings.Cut(line, text); ok {
 				return rest, nil
 			}
 		case <-ctx.Done():
-			return "", fmt.Errorf("%s did not say %q: %w\n%s", c.cmd.Path, prefix, ctx.Err(), c.Said())
+			return "", fmt.Errorf("%s did not say %q: %w\n%s", c.cmd.Path, text, ctx.Err(), c.Said())
 		}
 	}
 }
