@@ -81,6 +81,8 @@ type Evidence struct {
 	HadSession bool
 	// RetryAfter is the wait the peer asked for.
 	RetryAfter time.Duration
+	// Challenge is how the peer says one may sign in: WWW-Authenticate as sent.
+	Challenge string
 }
 
 // Moment is where in the life of a connection a failure happened.

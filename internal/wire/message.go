@@ -207,6 +207,16 @@ func (m *Message) WithID(id []byte) Message {
 	return m.splice(m.id, id)
 }
 
+// Parts is the message cut around its id, with another id in the middle: written
+// one behind the other they are WithID without the copy. A message without an id,
+// or a nil id, leaves everything in head.
+func (m *Message) Parts(id []byte) (head, middle, tail []byte) {
+	if id == nil || m.id.End == 0 {
+		return m.Raw, nil, nil
+	}
+	return m.Raw[:m.id.Start], id, m.Raw[m.id.End:]
+}
+
 // WithParams is the message with params replaced, or added where there were none.
 func (m *Message) WithParams(params []byte) Message {
 	if m.params.End == 0 {
