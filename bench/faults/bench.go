@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+	"github.com/mcpmend/mcpmend/bench/faults/system"
+)
+
+// bench is one run of the benchmark.
+type bench struct {
+	quick       bool
+	calls       int
+	seed        int64
+	only        []string
+	systemNames string
+	mendBinary  string
+	npm         bool
+	custom      []string
+	jsonFile    string
+	svgFile     string
+	soak        time.Duration
+	jobs        int
+	keep        bool
+	list        bool
+
+	self    string
+	dir     string
+	begun   time.Time
+	systems []*system.System
+	absent  []string // systems that could not be had, with the reason
+	rows    []*row
+}
+
+// row is a scenario with its score on each system.
+type row struct {
+	Scenario
+	cells map[string]*cell
+}
+
+type cell struct {
+	score *oracle.Score
+	none  string // why there is no score
+}
+
+func (b *bench) main(ctx context.Context) (int, error) {
+	b.begun = time.Now()
+	if b.list {
+		b.printList()
+		return exitOK, nil
+	}
+	if b.calls == 0 {
+		b.calls = 100_000
+		if b.quick {
+			b.calls = 1500
+		}
+	}
+	var err error
+	if b.self, err = os.Executable(); err != nil {
+		return 0, err
+	}
+	if b.dir, err = scratch(); err != nil {
+		return 0, err
+	}
+	if !b.keep {
+		defer os.RemoveAll(b.dir)
+	}
+	if err := b.findSystems(ctx); err != nil {
+		return 0, err
+	}
+	if b.soak > 0 {
+		return b.runSoak(ctx)
+	}
+	b.runMatrix(ctx)
+	if ctx.Err() != nil {
+		return exitVoid, nil
+	}
+	b.print(os.Stdout)
+	if err := b.write(); err != nil {
+		return 0, err
+	}
+	return b.exitCode(), nil
+}
+
+// scratch is where episodes keep their books: in memory if possible, because
+// the ledger syncs every line, and what must survive here is a process's
+// death and not the machine's.
+func scratch() (string, error) {
+	for _, parent := range []string{"/dev/shm", ""} {
+		if dir, err := os.MkdirTemp(parent, "faults-"); err == nil {
+			return dir, nil
+		}
+	}
+	return os.MkdirTemp("", "faults-")
+}
+
+func (b *bench) selected(s Scenario) bool {
+	if len(b.only) > 0 {
+		return slices.ContainsFunc(b.only, func(p string) bool { return strings.HasPrefix(s.ID, p) })
+	}
+	return !b.quick || s.Quick
+}
+
+// job is one episode to be played.
+type job struct {
+	row *row
+	sys *system.System
+	n   int
+}
+
+// runMatrix plays every selected scenario on every system. Rows that mostly
+// wait have workers of their own, so that they do not hold up the others.
+func (b *bench) runMatrix(ctx context.Context) {
+	var fast, slow []job
+	for _, s := range matrix() {
+		r := &row{Scenario: s, cells: map[string]*cell{}}
+		b.rows = append(b.rows, r)
+		if !b.selected(s) {
+			continue
+		}
+		why := s.Pending
+		if why == "" && s.Needs != nil {
+			why = s.Needs()
+		}
+		for _, sys := range b.systems {
+			if why != "" {
+				r.cells[sys.Name] = &cell{none: why}
+				continue
+			}
+			r.cells[sys.Name] = &cell{score: oracle.NewScore()}
+			for n := range b.episodes(s) {
+				if s.Slow {
+					slow = append(slow, job{r, sys, n})
+				} else {
+					fast = append(fast, job{r, sys, n})
+				}
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	work := func(jobs []job, workers int) {
+		queue := make(chan job)
+		for range workers {
+			wg.Go(func() {
+				for j := range queue {
+					b.playOne(ctx, j, &mu)
+				}
+			})
+		}
+		wg.Go(func() {
+			defer close(queue)
+			for _, j := range jobs {
+				select {
+				case queue <- j:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	work(fast, b.jobs)
+	work(slow, 2*b.jobs)
+	wg.Wait()
+}
+
+func (b *bench) playOne(ctx context.Context, j job, mu *sync.Mutex) {
+	c := j.row.cells[j.sys.Name]
+	mu.Lock()
+	skip := c.none != ""
+	mu.Unlock()
+	if skip {
+		return
+	}
+	s, err := b.play(ctx, j.row.Scenario, j.sys, j.n)
+	mu.Lock()
+	defer mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, errNotOffered):
+		c.none, c.score = "not offered", nil
+	case err != nil:
+		c.score.Void = fmt.Sprintf("episode %d: %v", j.n, err)
+	default:
+		c.score.Add(s)
+	}
+}
+
+// episodes is how often a scenario is played on each system: bulk rows share
+// the calls that were asked for, the others need few.
+func (b *bench) episodes(s Scenario) int {
+	if !s.Bulk {
+		return len(s.Eras)
+	}
+	rows := 0
+	for _, o := range matrix() {
+		if o.Bulk && b.selected(o) {
+			rows++
+		}
+	}
+	n := b.calls / rows / together
+	return max(n/len(s.Eras), 1) * len(s.Eras)
+}
+
+func (b *bench) printList() {
+	for _, s := range matrix() {
+		fmt.Printf("%s  %s", s.ID, s.Title)
+		if s.Pending != "" {
+			fmt.Printf(" (pending: %s)", s.Pending)
+		}
+		fmt.Println()
+	}
+}
