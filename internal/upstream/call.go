@@ -1,0 +1,105 @@
+package upstream
+
+import (
+	"net/http"
+	"sync/atomic"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+// Call is one request on its way to a server. A Call is used once.
+type Call struct {
+	// Msg is the request as the client wrote it. It is read, never changed.
+	Msg wire.Message
+	// Header holds the Mcp-Param-* headers the client sent along. May be nil.
+	Header http.Header
+	// On takes messages that belong to this call and come before its reply,
+	// such as progress. nil sends them to the session's Peer instead.
+	// It must not block.
+	On func(wire.Message)
+	// Done takes the outcome, exactly once, on any goroutine. It must not block.
+	Done func(Outcome)
+
+	flight atomic.Pointer[flight]
+	gone   atomic.Bool // cancelled before it was sent
+}
+
+// Outcome is what became of a call.
+type Outcome struct {
+	// Reply is the server's response when Fault is nil. Its id is not the
+	// client's: write it with the id of the call.
+	Reply wire.Message
+	// Status is the HTTP status the reply came with, 0 if it did not come by HTTP.
+	Status int
+	// Fault says why there is no reply, and how far the request got.
+	Fault *fault.Fault
+}
+
+// flight is one attempt to get a request answered over one link.
+type flight struct {
+	link   link
+	msg    wire.Message // what is sent; the client's own bytes where possible
+	header http.Header
+	on     func(wire.Message) // the call's own ear; nil if it has none
+	peer   func(wire.Message) // the client's, for when the call has none
+	done   func(Outcome)
+
+	settled atomic.Bool
+	started atomic.Bool // something that belongs to it came back
+	receipt wire.Receipt
+
+	// Filled in by the link.
+	id    uint64
+	key   []byte // the id as sent
+	token []byte // the client's progress token as written, nil if there is none
+	stop  func() // ends the exchange of this flight alone; nil where there is none
+}
+
+// settle reports the outcome unless one has been reported before.
+func (f *flight) settle(o Outcome) {
+	if f.settled.CompareAndSwap(false, true) {
+		f.done(o)
+	}
+}
+
+// hear passes a message that belongs to this flight to whoever listens for it.
+func (f *flight) hear(m wire.Message) {
+	if f.on != nil {
+		f.on(m)
+		return
+	}
+	f.peer(m)
+}
+
+func (f *flight) fail(flt *fault.Fault) { f.settle(Outcome{Fault: flt}) }
+
+// link is one live connection to a server.
+type link interface {
+	// send starts a request. It returns at once; the flight settles exactly once.
+	send(*flight)
+	// post sends a notification or a response, at most once.
+	post(wire.Message) error
+	// abandon gives up a flight that was sent: the server is told, and the
+	// flight settles as cancelled. note is the client's own notification, nil if
+	// it sent none.
+	abandon(f *flight, note *wire.Message)
+	// attend opens the channel for what the server says outside of calls, where
+	// the transport needs one.
+	attend()
+	// close ends the connection. It returns at once and is bounded in time.
+	close()
+	// closed is closed when nothing of the connection is left.
+	closed() <-chan struct{}
+	// trouble is why the link can no longer be used, nil while it can.
+	trouble() *fault.Fault
+	// speak tells the transport which protocol version was agreed on; some send
+	// it along with every message.
+	speak(version string)
+	// share says that several clients will use the link. Called before it is used.
+	share()
+}
+
+// receiver takes what a link hears outside of replies. f is the flight it
+// belongs to, nil where that cannot be told. It must not block and owns m.
+type receiver func(m wire.Message, f *flight)

@@ -1,0 +1,255 @@
+package upstream
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+// duplex is the part that links with one stream for everything have in common:
+// it gives each request an id of its own and finds the request for each reply.
+//
+// Ids are always ours, small and counted up. So two clients on one link cannot
+// meet, a request sent again gets a new id, and a client's exotic id never
+// depends on the server's JSON library.
+type duplex struct {
+	// write hands one message to the stream without waiting for the peer.
+	write func(m wire.Message, id []byte, r *wire.Receipt) error
+	hear  receiver
+	// shared: several clients use this link, so progress tokens are replaced too.
+	shared bool
+
+	mu      sync.Mutex
+	lastID  uint64
+	pending map[uint64]*flight
+	down    *fault.Fault
+	strays  uint64 // replies nobody waited for
+}
+
+func (d *duplex) send(f *flight) {
+	if d.shared || f.on != nil {
+		f.token, _ = wire.Member(f.msg.Params(), "_meta", "progressToken")
+	}
+	d.mu.Lock()
+	if d.down != nil {
+		down := *d.down
+		d.mu.Unlock()
+		down.Delivery = fault.Unsent
+		f.fail(&down)
+		return
+	}
+	d.lastID++
+	f.id = d.lastID
+	f.key = strconv.AppendUint(nil, f.id, 10)
+	if d.pending == nil {
+		d.pending = make(map[uint64]*flight)
+	}
+	d.pending[f.id] = f
+	d.mu.Unlock()
+
+	m := f.msg
+	if d.shared && f.token != nil {
+		m = m.WithParams(wire.Set(m.Params(), f.key, "_meta", "progressToken"))
+	}
+	if err := d.write(borrowed(m), f.key, &f.receipt); err != nil {
+		d.forget(f)
+		f.fail(&fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: err.Error(), Moment: fault.AtCall}, Cause: err})
+	}
+}
+
+// borrowed is m without its buffer: the writer may not give it back while the
+// caller can still want to send it again.
+func borrowed(m wire.Message) wire.Message {
+	m.Disown()
+	return m
+}
+
+func (d *duplex) forget(f *flight) {
+	d.mu.Lock()
+	delete(d.pending, f.id)
+	d.mu.Unlock()
+}
+
+func (d *duplex) post(m wire.Message) error {
+	d.mu.Lock()
+	down := d.down
+	d.mu.Unlock()
+	if down != nil {
+		return down
+	}
+	return d.write(m, nil, nil)
+}
+
+func (d *duplex) share() { d.shared = true }
+
+func (d *duplex) abandon(f *flight, note *wire.Message) {
+	d.forget(f)
+	f.receipt.Drop()
+	if f.receipt.Accepted() > 0 {
+		var params []byte
+		if note != nil {
+			params = note.Params()
+		}
+		params = wire.Set(params, f.key, "requestId")
+		_ = d.post(wire.NewNotification(wire.MethodCancelled, params))
+	}
+	f.fail(&fault.Fault{Delivery: fault.Cancelled})
+}
+
+// incoming takes one message that arrived on the stream.
+func (d *duplex) incoming(m wire.Message) {
+	if m.Kind != wire.Response {
+		d.hear(d.attribute(m))
+		return
+	}
+	if f := d.claim(m.ID()); f != nil {
+		f.settle(Outcome{Reply: m})
+		return
+	}
+	m.Release()
+}
+
+// claim takes the flight with this id out of the table. A server that turns the
+// number into a string is understood all the same: the ids are ours.
+func (d *duplex) claim(id []byte) *flight {
+	n, err := strconv.ParseUint(string(bytes.Trim(id, `"`)), 10, 64)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.pending[n]
+	if err != nil || f == nil {
+		d.strays++
+		return nil
+	}
+	delete(d.pending, n)
+	return f
+}
+
+// attribute finds the flight that a notification or request belongs to.
+func (d *duplex) attribute(m wire.Message) (wire.Message, *flight) {
+	method := m.Method()
+	if method == wire.MethodProgress {
+		return d.attributeProgress(m)
+	}
+	if id, ok := wire.Member(m.Params(), "_meta", wire.MetaSubscription); ok {
+		if f := d.find(id); f != nil {
+			f.started.Store(true)
+			params := wire.Set(m.Params(), f.msg.ID(), "_meta", wire.MetaSubscription)
+			return m.WithParams(params), f
+		}
+		return m, nil
+	}
+	if standsAlone(method) {
+		return m, nil
+	}
+	// Nothing in the message says which request caused it. The youngest one that
+	// can hear it is the best guess; with one request under way it is certain.
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var youngest *flight
+	for _, f := range d.pending {
+		if f.on != nil && (youngest == nil || f.id > youngest.id) && f.msg.Method() != wire.MethodListen {
+			youngest = f
+		}
+	}
+	return m, youngest
+}
+
+// standsAlone reports whether a notification is about the server as a whole.
+func standsAlone(method string) bool {
+	switch method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed",
+		"notifications/resources/list_changed", "notifications/resources/updated":
+		return true
+	}
+	return false
+}
+
+func (d *duplex) attributeProgress(m wire.Message) (wire.Message, *flight) {
+	token, ok := wire.Member(m.Params(), "progressToken")
+	if !ok {
+		return m, nil
+	}
+	if !d.shared {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, f := range d.pending {
+			if f.token != nil && bytes.Equal(f.token, token) {
+				f.started.Store(true)
+				return m, f
+			}
+		}
+		return m, nil
+	}
+	f := d.find(token)
+	if f == nil || f.token == nil {
+		return m, nil
+	}
+	f.started.Store(true)
+	return m.WithParams(wire.Set(m.Params(), f.token, "progressToken")), f
+}
+
+func (d *duplex) find(id []byte) *flight {
+	n, err := strconv.ParseUint(string(bytes.Trim(id, `"`)), 10, 64)
+	if err != nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pending[n]
+}
+
+func (d *duplex) trouble() *fault.Fault {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.down
+}
+
+// garbled handles a line that was no message. If it was meant as the reply to a
+// request, waiting longer for that reply is useless.
+func (d *duplex) garbled(j wire.Junk) {
+	if j.ID == nil {
+		return
+	}
+	if f := d.claim(j.ID); f != nil {
+		f.fail(&fault.Fault{
+			Delivery: fault.Partial,
+			Evidence: fault.Evidence{Text: "the reply could not be read: " + j.Reason.Error(), Moment: fault.AtCall},
+			Cause:    j.Reason,
+		})
+	}
+}
+
+// fail ends the link for the given reason. Every request under way settles with
+// what delivered says of it.
+func (d *duplex) fail(why fault.Fault, delivered func(*flight) fault.Delivery) {
+	d.mu.Lock()
+	if d.down != nil {
+		d.mu.Unlock()
+		return
+	}
+	d.down = &why
+	lost := d.pending
+	d.pending = nil
+	d.mu.Unlock()
+	for _, f := range lost {
+		one := why
+		one.Delivery = delivered(f)
+		f.fail(&one)
+	}
+}
+
+// deliveredBy tells from the receipt how far a flight got.
+func deliveredBy(f *flight) fault.Delivery {
+	switch {
+	case f.started.Load():
+		return fault.Started
+	case f.receipt.Accepted() == 0:
+		return fault.Unsent
+	case !f.receipt.Whole():
+		return fault.Unparseable
+	}
+	return fault.Silent
+}

@@ -1,0 +1,277 @@
+package upstream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+var errTimeout = errors.New("timed out")
+
+// handshake gets the server to talk: in the era that is known, else in the
+// client's own, else in the other one.
+func (s *Session) handshake() (dialect, *fault.Fault) {
+	if s.peer.Era == wire.Modern {
+		return s.handshakeModern()
+	}
+	return s.handshakeLegacy()
+}
+
+// handshakeLegacy serves a client that begins with initialize. Its own words are
+// what the server hears; they are kept for the day the server has to be started
+// again.
+func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
+	first := s.takeInitialize()
+	if s.server.Era() != wire.Modern {
+		d, o, l := s.introduce(first)
+		if d != nil {
+			s.server.learn(wire.Legacy)
+			if first != nil {
+				first.Done(o)
+			}
+			return d, nil
+		}
+		if s.server.Era() == wire.Legacy || !mayBeModern(o) {
+			s.server.drop(l)
+			return nil, s.giveUp(first, o)
+		}
+		if d := s.tryModern(l); d != nil {
+			if first != nil {
+				first.Done(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
+			}
+			return d, nil
+		}
+		return nil, s.giveUp(first, o)
+	}
+	l, flt := s.server.openShared()
+	if flt != nil {
+		return nil, s.giveUp(first, Outcome{Fault: flt})
+	}
+	o := s.discover(l, s.server.spec.StartTimeout)
+	d := s.uplift(l, o)
+	if d == nil {
+		s.server.learn(wire.EraUnknown) // it was modern once; ask anew next time
+		return nil, s.giveUp(first, o)
+	}
+	if first != nil {
+		first.Done(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
+	}
+	return d, nil
+}
+
+// takeInitialize takes the client's initialize from the head of what waits. It is
+// nil when the client is known already and the server has to be greeted again.
+func (s *Session) takeInitialize() *Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, w := range s.waiting {
+		if w.call != nil && w.call.Msg.Method() == wire.MethodInitialize {
+			s.waiting = append(s.waiting[:i:i], s.waiting[i+1:]...)
+			s.hello = append([]byte(nil), w.call.Msg.Params()...)
+			s.greeted = false
+			return w.call
+		}
+	}
+	return nil
+}
+
+// giveUp reports a failed handshake: to the client's initialize, if that is what
+// failed, and to everything that waited behind it.
+func (s *Session) giveUp(first *Call, o Outcome) *fault.Fault {
+	flt := o.Fault
+	if flt == nil {
+		code, text := wire.ErrorOf(&o.Reply)
+		flt = &fault.Fault{
+			Delivery: fault.Unsent,
+			Evidence: fault.Evidence{
+				Text:       fmt.Sprintf("the server refused the handshake: %s", text),
+				RPCCode:    code,
+				HTTPStatus: o.Status,
+				Moment:     fault.AtHandshake,
+			},
+		}
+	}
+	if flt.Moment == "" || flt.Moment == fault.AtCall {
+		flt.Moment = fault.AtHandshake
+	}
+	if first != nil {
+		first.Done(o)
+	}
+	waiting := *flt
+	waiting.Delivery = fault.Unsent // the handshake failed; nothing else was sent
+	return &waiting
+}
+
+// introduce makes a link of the session's own and sends initialize over it. On
+// failure the link comes back alive if it is, for another try.
+func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
+	var l link
+	l, flt := s.server.dial(func(m wire.Message, f *flight) { s.hear(l, m, f) })
+	if flt != nil {
+		return nil, Outcome{Fault: flt}, nil
+	}
+	if s.hello == nil && first == nil {
+		// A client that never introduced itself: the server may tell it so.
+		return &relay{session: s, link: l}, Outcome{}, l
+	}
+	o := s.ask(l, wire.MethodInitialize, s.hello, s.server.spec.StartTimeout)
+	if o.Fault != nil || o.Reply.Result() == nil {
+		return nil, o, l
+	}
+	version, _ := wire.Member(o.Reply.Result(), "protocolVersion")
+	text, _ := wire.StringValue(version)
+	l.speak(text)
+	s.mu.Lock()
+	greeted := s.greeted
+	s.mu.Unlock()
+	if greeted && first == nil {
+		_ = l.post(wire.NewNotification(wire.MethodInitialized, nil))
+	}
+	return &relay{session: s, link: l}, o, l
+}
+
+// mayBeModern reports whether a failed initialize could be a modern server's way
+// of saying that it does not know the word.
+func mayBeModern(o Outcome) bool {
+	if o.Fault == nil {
+		return true
+	}
+	switch {
+	case errors.Is(o.Fault.Cause, errTimeout):
+		return false // it had its minute; a modern server answers at once
+	case o.Fault.HTTPStatus >= 400 && o.Fault.HTTPStatus < 500:
+		return o.Fault.HTTPStatus != 401 && o.Fault.HTTPStatus != 403 && o.Fault.HTTPStatus != 429
+	}
+	return o.Fault.Exited && o.Fault.Delivery == fault.Silent
+}
+
+// tryModern asks over the same link whether the server is modern, or over a new
+// one if the last word killed it.
+func (s *Session) tryModern(l link) *uplift {
+	if l != nil && l.trouble() != nil {
+		s.server.drop(l)
+		<-l.closed()
+		l = nil
+	}
+	if l != nil {
+		// The link becomes the shared one only if the answer is yes.
+		o := s.discover(l, s.server.spec.ProbeTimeout)
+		s.server.drop(l)
+		if !isDiscovery(o) {
+			return nil
+		}
+		<-l.closed()
+	}
+	shared, flt := s.server.openShared()
+	if flt != nil {
+		return nil
+	}
+	o := s.discover(shared, s.server.spec.StartTimeout)
+	d := s.uplift(shared, o)
+	if d != nil {
+		s.server.learn(wire.Modern)
+	}
+	return d
+}
+
+// discover asks the server to describe itself, in our own name.
+func (s *Session) discover(l link, timeout time.Duration) Outcome {
+	l.speak(wire.ModernVersion)
+	return s.ask(l, wire.MethodDiscover, modernParams(nil, modernMeta(s.hello)), timeout)
+}
+
+// isDiscovery reports whether an outcome shows a modern server: it described
+// itself, or it refused the version in the words of the modern protocol.
+func isDiscovery(o Outcome) bool {
+	if o.Fault != nil {
+		return false
+	}
+	if code, _ := wire.ErrorOf(&o.Reply); code == wire.CodeUnsupportedVersion {
+		// A server of both eras that cannot be modern over this transport says
+		// so with a list of the versions it can speak.
+		supported, _ := wire.Member(o.Reply.Error(), "data", "supported")
+		return speaksModern(supported)
+	}
+	supported, ok := wire.Member(o.Reply.Result(), "supportedVersions")
+	return ok && speaksModern(supported)
+}
+
+func speaksModern(versions []byte) bool {
+	var list []string
+	_ = json.Unmarshal(versions, &list)
+	for _, v := range list {
+		if wire.EraOf(v) == wire.Modern {
+			return true
+		}
+	}
+	return false
+}
+
+// handshakeModern serves a client that begins with whatever it wants.
+func (s *Session) handshakeModern() (dialect, *fault.Fault) {
+	switch s.server.Era() {
+	case wire.Modern:
+		if _, flt := s.server.openShared(); flt != nil {
+			return nil, flt
+		}
+		return &stateless{session: s}, nil
+	case wire.Legacy:
+		return s.downshift(nil)
+	}
+	l, flt := s.server.openShared()
+	if flt != nil {
+		return nil, flt
+	}
+	o := s.discover(l, s.server.spec.ProbeTimeout)
+	if isDiscovery(o) {
+		s.server.learn(wire.Modern)
+		return &stateless{session: s}, nil
+	}
+	if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
+		return nil, o.Fault // it never came to a question of era
+	}
+	return s.downshift(l)
+}
+
+// relay is the dialect of client and server of the legacy era: nothing changes.
+type relay struct {
+	session *Session
+	link    link
+}
+
+func (r *relay) call(c *Call)        { r.session.launch(r.link, c, c.Msg, nil) }
+func (r *relay) send(m wire.Message) { _ = r.link.post(m) }
+func (r *relay) attend()             { r.link.attend() }
+func (r *relay) usable() bool        { return r.link.trouble() == nil }
+
+func (r *relay) close() {
+	r.session.server.drop(r.link)
+	r.session.orphan(r.link)
+}
+
+// stateless is the dialect of client and server of the modern era: nothing
+// changes, and all clients share one link.
+type stateless struct{ session *Session }
+
+func (d *stateless) call(c *Call) {
+	l, flt := d.session.server.openShared()
+	if flt != nil {
+		c.Done(Outcome{Fault: flt})
+		return
+	}
+	d.session.launch(l, c, c.Msg, nil)
+}
+
+func (d *stateless) send(m wire.Message) {
+	if l := d.session.server.sharedLink(); l != nil {
+		_ = l.post(m)
+	}
+}
+
+func (d *stateless) attend()      {}
+func (d *stateless) usable() bool { return d.session.server.sharedLink() != nil }
+func (d *stateless) close()       {}

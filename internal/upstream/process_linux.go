@@ -1,0 +1,114 @@
+package upstream
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// dieWithUs has the kernel end the child if we are killed without a word.
+func dieWithUs(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+
+// keepUnread keeps the child's end of its stdin, to see later what was not read.
+func keepUnread(childIn *os.File) *os.File { return childIn }
+
+// awaitExit returns when the process has ended, but before it is reaped: its
+// number stays taken until then, and its group can be ended safely. It waits in
+// the poller, not in a thread, so a thousand servers cost no thousand threads.
+func awaitExit(cmd *exec.Cmd) {
+	fd, err := unix.PidfdOpen(cmd.Process.Pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		waitWithoutReaping(cmd.Process.Pid)
+		return
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	defer f.Close()
+	raw, err := f.SyscallConn()
+	if err == nil {
+		err = raw.Read(func(uintptr) bool { return hasExited(cmd.Process.Pid) })
+	}
+	if err != nil {
+		waitWithoutReaping(cmd.Process.Pid)
+	}
+}
+
+// hasExited asks without waiting and without reaping.
+func hasExited(pid int) bool {
+	var info unix.Siginfo
+	err := waitid(pid, &info, unix.WNOHANG)
+	return err != nil || info.Signo != 0
+}
+
+func waitWithoutReaping(pid int) {
+	var info unix.Siginfo
+	_ = waitid(pid, &info, 0)
+}
+
+func waitid(pid int, info *unix.Siginfo, options int) error {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, info, unix.WEXITED|unix.WNOWAIT|options, nil)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// stopped reports whether the process is held by a signal or a debugger.
+func stopped(cmd *exec.Cmd) bool {
+	state, _ := procState(cmd.Process.Pid)
+	return state == 'T' || state == 't'
+}
+
+// procState is the one-letter state of a process and its used processor ticks.
+func procState(pid int) (state byte, ticks uint64) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, 0
+	}
+	// The name in parentheses may hold anything, so look behind the last one.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0, 0
+	}
+	user, _ := strconv.ParseUint(string(fields[11]), 10, 64)
+	system, _ := strconv.ParseUint(string(fields[12]), 10, 64)
+	return fields[0][0], user + system
+}
+
+// readersAlive reports whether some process other than us may still read the
+// child's stdin. When that cannot be told, the answer is yes.
+func (l *stdioLink) readersAlive() bool {
+	var st syscall.Stat_t
+	raw, err := l.unread.SyscallConn()
+	if err != nil {
+		return true
+	}
+	if cerr := raw.Control(func(fd uintptr) { err = syscall.Fstat(int(fd), &st) }); cerr != nil || err != nil {
+		return true
+	}
+	want := "pipe:[" + strconv.FormatUint(st.Ino, 10) + "]"
+	self := strconv.Itoa(os.Getpid())
+	processes, err := os.ReadDir("/proc")
+	if err != nil {
+		return true
+	}
+	for _, p := range processes {
+		if c := p.Name()[0]; c < '0' || c > '9' || p.Name() == self {
+			continue
+		}
+		fds, err := os.ReadDir("/proc/" + p.Name() + "/fd")
+		if os.IsPermission(err) {
+			continue // another user's process cannot have inherited from our child
+		}
+		for _, fd := range fds {
+			if target, err := os.Readlink("/proc/" + p.Name() + "/fd/" + fd.Name()); err == nil && target == want {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,221 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+// Spec says how to reach a server: either a command or a URL.
+type Spec struct {
+	// Command is the program and its arguments. It never passes through a shell.
+	Command []string
+	// Dir is where the program starts, "" for our own working directory.
+	Dir string
+	// Env is its whole environment; nil gives it ours.
+	Env []string
+	// Stderr takes a copy of what it writes to stderr. May be nil.
+	Stderr io.Writer
+	// DieWithUs has the kernel end the process when ours is killed. It binds the
+	// child to the thread that started it, which is only safe in a program that
+	// never ends threads; so the binary sets it and the library does not. Linux.
+	DieWithUs bool
+
+	// URL of a server that is reached over HTTP.
+	URL string
+	// Header is sent with every request to URL, and to no other origin.
+	Header http.Header
+
+	// MaxMessage is the largest message in bytes, 0 for wire.DefaultLimit.
+	MaxMessage int
+	// StartTimeout bounds start and handshake together, 0 for a minute. Package
+	// runners download on first use, so it is long.
+	StartTimeout time.Duration
+	// ProbeTimeout is how long a server may stay silent when asked which era it
+	// speaks before it is taken for legacy, 0 for two and a half seconds.
+	ProbeTimeout time.Duration
+}
+
+// Server is one configured server, what has been learned about it, and every
+// connection that is open to it. Its methods may be called from any goroutine.
+type Server struct {
+	spec Spec
+	http *httpPlace // nil for a command
+	era  atomic.Uint32
+
+	mu      sync.Mutex
+	shared  link          // the one link of a modern server
+	dialing chan struct{} // non-nil while somebody makes the shared link
+	links   map[link]struct{}
+	closed  bool
+}
+
+// New checks the spec. It starts nothing: a server is started by its first call.
+func New(spec Spec) (*Server, error) {
+	s := &Server{spec: spec, links: make(map[link]struct{})}
+	if s.spec.StartTimeout <= 0 {
+		s.spec.StartTimeout = time.Minute
+	}
+	if s.spec.ProbeTimeout <= 0 {
+		s.spec.ProbeTimeout = 2500 * time.Millisecond
+	}
+	switch {
+	case len(spec.Command) > 0 && spec.URL != "":
+		return nil, errors.New("a server has a command or a URL, not both")
+	case len(spec.Command) > 0:
+		if spec.Command[0] == "" {
+			return nil, errors.New("the command is empty")
+		}
+	case spec.URL != "":
+		u, err := url.Parse(spec.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, fmt.Errorf("%q is not an http or https URL", spec.URL)
+		}
+		s.http = newHTTPPlace(u, &s.spec)
+	default:
+		return nil, errors.New("a server needs a command or a URL")
+	}
+	return s, nil
+}
+
+// Era is which era the server speaks, as far as is known.
+func (s *Server) Era() wire.Era { return wire.Era(s.era.Load()) }
+
+func (s *Server) learn(era wire.Era) { s.era.Store(uint32(era)) }
+
+// dial makes a new link. hear takes what is heard on it outside of replies.
+func (s *Server) dial(hear receiver) (link, *fault.Fault) {
+	var l link
+	if s.http != nil {
+		l = s.http.dial(hear)
+	} else {
+		p, flt := startStdio(&s.spec, hear)
+		if flt != nil {
+			return nil, flt
+		}
+		l = p
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		l.close()
+		return nil, &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "mcpmend is shutting down"}}
+	}
+	s.links[l] = struct{}{}
+	s.mu.Unlock()
+	return l, nil
+}
+
+// drop ends a link and forgets it once nothing of it is left.
+func (s *Server) drop(l link) {
+	if l == nil {
+		return
+	}
+	l.close()
+	s.mu.Lock()
+	if s.shared == l {
+		s.shared = nil
+	}
+	s.mu.Unlock()
+	go func() {
+		<-l.closed()
+		s.mu.Lock()
+		delete(s.links, l)
+		s.mu.Unlock()
+	}()
+}
+
+// sharedLink is the link that all modern sessions use, if it is usable now.
+func (s *Server) sharedLink() link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shared != nil && s.shared.trouble() == nil {
+		return s.shared
+	}
+	return nil
+}
+
+// openShared returns the shared link and makes it if need be. Whoever comes while
+// it is being made waits for that one.
+func (s *Server) openShared() (link, *fault.Fault) {
+	for {
+		s.mu.Lock()
+		if s.shared != nil && s.shared.trouble() == nil {
+			defer s.mu.Unlock()
+			return s.shared, nil
+		}
+		wait := s.dialing
+		if wait == nil {
+			break
+		}
+		s.mu.Unlock()
+		<-wait
+	}
+	stale := s.shared
+	s.shared = nil
+	made := make(chan struct{})
+	s.dialing = made
+	s.mu.Unlock()
+	s.drop(stale)
+	l, flt := s.dial(hearShared)
+	if flt == nil {
+		l.share()
+	}
+	s.mu.Lock()
+	s.dialing = nil
+	if flt == nil {
+		s.shared = l
+	}
+	s.mu.Unlock()
+	close(made)
+	if flt != nil {
+		return nil, flt
+	}
+	return l, nil
+}
+
+// hearShared takes what a modern server says. Everything it may say belongs to a
+// request; what does not is dropped.
+func hearShared(m wire.Message, f *flight) {
+	switch {
+	case f != nil:
+		f.hear(m)
+	default:
+		m.Release()
+	}
+}
+
+// Close ends every connection and waits until nothing is left of them, or until
+// ctx is done.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	links := make([]link, 0, len(s.links))
+	for l := range s.links {
+		links = append(links, l)
+	}
+	s.mu.Unlock()
+	for _, l := range links {
+		l.close()
+	}
+	for _, l := range links {
+		select {
+		case <-l.closed():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if s.http != nil {
+		s.http.client.CloseIdleConnections()
+	}
+	return nil
+}

@@ -1,0 +1,381 @@
+package upstream
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+// Peer is the client a session works for.
+type Peer struct {
+	// Era the client speaks.
+	Era wire.Era
+	// Message takes what the server says to this client outside of replies and
+	// of messages that a Call takes itself. It must not block.
+	Message func(wire.Message)
+}
+
+// Session is one client's conversation with a server. It connects on the first
+// call, finds the era, and connects again when a call finds the link gone.
+//
+// All state is behind mu. No link is written to and nobody is called while it is
+// held.
+type Session struct {
+	server *Server
+	peer   Peer
+
+	mu        sync.Mutex
+	state     state
+	waiting   []waiting // what came while connecting, in order
+	dialect   dialect   // how to speak to the server; set while open
+	hello     []byte    // params of the legacy client's initialize
+	greeted   bool      // the client has said that it is initialized
+	attending bool
+	lastAsked uint64
+	asked     map[uint64]question
+}
+
+type state uint8
+
+const (
+	idle state = iota
+	connecting
+	open
+	ended
+)
+
+type waiting struct {
+	call *Call
+	msg  wire.Message // when call is nil
+}
+
+// question is a request of the server that the client has yet to answer.
+type question struct {
+	link   link
+	id     []byte             // the server's own
+	answer func(wire.Message) // takes the client's response, with our id in it
+}
+
+// dialect is how a client's messages are put to the server.
+type dialect interface {
+	call(*Call)
+	send(wire.Message)
+	attend()
+	usable() bool
+	close()
+}
+
+// Open begins a conversation. Nothing is started before the first call.
+func (s *Server) Open(peer Peer) *Session {
+	return &Session{server: s, peer: peer}
+}
+
+// Server is the server the session talks to.
+func (s *Session) Server() *Server { return s.server }
+
+// Do passes a call to the server, connecting first if need be. It returns at once.
+func (s *Session) Do(c *Call) {
+	s.mu.Lock()
+	if s.state == ended {
+		s.mu.Unlock()
+		c.Done(Outcome{Fault: sessionEnded()})
+		return
+	}
+	again := s.peer.Era == wire.Legacy && c.Msg.Method() == wire.MethodInitialize && s.state == open
+	if s.state == open && !again && s.dialect.usable() {
+		d := s.dialect
+		s.mu.Unlock()
+		d.call(c)
+		return
+	}
+	s.waiting = append(s.waiting, waiting{call: c})
+	s.wake()
+}
+
+// wake starts connecting unless that is under way. It is called with mu held and
+// releases it.
+func (s *Session) wake() {
+	start := s.state != connecting
+	s.state = connecting
+	s.mu.Unlock()
+	if start {
+		go s.connect()
+	}
+}
+
+func sessionEnded() *fault.Fault {
+	return &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "the session has ended"}}
+}
+
+// Send passes on a client's notification, or its response to a request of the server.
+func (s *Session) Send(m wire.Message) {
+	if m.Kind == wire.Response {
+		s.answer(m)
+		return
+	}
+	s.mu.Lock()
+	if m.Method() == wire.MethodInitialized {
+		s.greeted = true
+	}
+	switch s.state {
+	case open:
+		d := s.dialect
+		s.mu.Unlock()
+		d.send(m)
+		return
+	case connecting:
+		s.waiting = append(s.waiting, waiting{msg: m})
+	}
+	// Idle or ended: nobody is there to be told, and notifications are not kept.
+	s.mu.Unlock()
+}
+
+// Cancel gives up a call. note is the client's notification if it sent one. The
+// call settles as cancelled unless it was settled before.
+func (s *Session) Cancel(c *Call, note *wire.Message) {
+	c.gone.Store(true)
+	if f := c.flight.Load(); f != nil {
+		f.link.abandon(f, note)
+		return
+	}
+	s.mu.Lock()
+	found := false
+	for i, w := range s.waiting {
+		if w.call == c {
+			s.waiting = append(s.waiting[:i:i], s.waiting[i+1:]...)
+			found = true
+			break
+		}
+	}
+	s.mu.Unlock()
+	if found {
+		c.Done(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
+	}
+}
+
+// Attend says that the client can hear what belongs to none of its calls.
+func (s *Session) Attend() {
+	s.mu.Lock()
+	s.attending = true
+	d := s.dialect
+	ready := s.state == open
+	s.mu.Unlock()
+	if ready {
+		d.attend()
+	}
+}
+
+// Close ends the conversation. What is under way is given up.
+func (s *Session) Close() {
+	s.mu.Lock()
+	was := s.state
+	s.state = ended
+	left, d := s.waiting, s.dialect
+	s.waiting, s.dialect = nil, nil
+	s.mu.Unlock()
+	if was == ended {
+		return
+	}
+	for _, w := range left {
+		if w.call != nil {
+			w.call.Done(Outcome{Fault: sessionEnded()})
+		}
+	}
+	if d != nil {
+		d.close()
+	}
+}
+
+// connect finds a dialect and then passes on what waited. It runs on a goroutine
+// of its own, one at a time.
+func (s *Session) connect() {
+	s.mu.Lock()
+	old := s.dialect
+	s.dialect = nil
+	s.mu.Unlock()
+	if old != nil {
+		old.close()
+	}
+	d, flt := s.handshake()
+	s.mu.Lock()
+	if s.state == ended {
+		s.mu.Unlock()
+		if d != nil {
+			d.close()
+		}
+		return
+	}
+	if flt != nil {
+		left := s.waiting
+		s.waiting, s.state = nil, idle
+		s.mu.Unlock()
+		for _, w := range left {
+			if w.call != nil {
+				one := *flt
+				w.call.Done(Outcome{Fault: &one})
+			}
+		}
+		return
+	}
+	s.dialect = d
+	attending := s.attending
+	s.mu.Unlock()
+	if attending {
+		d.attend()
+	}
+	s.flush(d)
+}
+
+// flush passes on what waited, in order, and opens the fast path when nothing is left.
+func (s *Session) flush(d dialect) {
+	for {
+		s.mu.Lock()
+		if s.state != connecting {
+			s.mu.Unlock()
+			return
+		}
+		batch := s.waiting
+		s.waiting = nil
+		if len(batch) == 0 {
+			s.state = open
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		for _, w := range batch {
+			if w.call != nil {
+				d.call(w.call)
+			} else {
+				d.send(w.msg)
+			}
+		}
+	}
+}
+
+// launch sends a call over a link. msg is what to send: the call's own message,
+// or what a bridge has made of it. done nil reports straight to the call.
+func (s *Session) launch(l link, c *Call, msg wire.Message, done func(Outcome)) {
+	if done == nil {
+		done = c.Done
+	}
+	f := &flight{link: l, msg: msg, header: c.Header, on: c.On, peer: s.peer.Message, done: done}
+	c.flight.Store(f)
+	if c.gone.Load() {
+		f.fail(&fault.Fault{Delivery: fault.Cancelled})
+		return
+	}
+	l.send(f)
+}
+
+// ownIDs numbers the requests we send in our own name.
+var ownIDs atomic.Int64
+
+// ask sends a request of our own and waits for the outcome.
+func (s *Session) ask(l link, method string, params []byte, timeout time.Duration) Outcome {
+	got := make(chan Outcome, 1)
+	id := strconv.AppendQuote(nil, "mcpmend-"+strconv.FormatInt(ownIDs.Add(1), 10))
+	f := &flight{
+		link: l,
+		msg:  wire.NewRequest(id, method, params),
+		peer: func(m wire.Message) { m.Release() },
+		done: func(o Outcome) { got <- o },
+	}
+	l.send(f)
+	limit := time.NewTimer(timeout)
+	defer limit.Stop()
+	select {
+	case o := <-got:
+		return o
+	case <-limit.C:
+		f.settle(Outcome{Fault: &fault.Fault{
+			Delivery: fault.Silent,
+			Evidence: fault.Evidence{Text: "no answer to " + method + " within " + timeout.String(), Moment: fault.AtHandshake},
+			Cause:    errTimeout,
+		}})
+		return <-got
+	}
+}
+
+// hear takes what the session's own link hears outside of replies.
+func (s *Session) hear(l link, m wire.Message, f *flight) {
+	switch {
+	case m.Kind == wire.Request:
+		m = s.forClient(l, m)
+	case m.Method() == wire.MethodCancelled:
+		m = s.withdrawn(l, m)
+	}
+	if f != nil {
+		f.hear(m)
+		return
+	}
+	s.peer.Message(m)
+}
+
+// forClient files a request of the server and gives it an id of ours, so that
+// the answer finds its way to the very process that asked, or to nobody.
+func (s *Session) forClient(l link, m wire.Message) wire.Message {
+	id := bytes.Clone(m.ID())
+	key := s.file(question{link: l, id: id, answer: func(reply wire.Message) {
+		_ = l.post(reply.WithID(id))
+	}})
+	return m.WithID(key)
+}
+
+// withdrawn translates the server's word that it no longer wants an answer.
+func (s *Session) withdrawn(l link, m wire.Message) wire.Message {
+	id, _ := wire.Member(m.Params(), "requestId")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, q := range s.asked {
+		if q.link == l && bytes.Equal(q.id, id) {
+			delete(s.asked, n)
+			return m.WithParams(wire.Set(m.Params(), strconv.AppendUint(nil, n, 10), "requestId"))
+		}
+	}
+	return m
+}
+
+// orphan withdraws the questions of a link that is gone: no answer can reach it.
+func (s *Session) orphan(l link) {
+	s.mu.Lock()
+	var gone [][]byte
+	for n, q := range s.asked {
+		if q.link == l {
+			delete(s.asked, n)
+			gone = append(gone, strconv.AppendUint(nil, n, 10))
+		}
+	}
+	s.mu.Unlock()
+	for _, key := range gone {
+		params := wire.Set(wire.Set(nil, []byte(`"the server is gone"`), "reason"), key, "requestId")
+		s.peer.Message(wire.NewNotification(wire.MethodCancelled, params))
+	}
+}
+
+// file remembers a question and returns the id under which the client knows it.
+func (s *Session) file(q question) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastAsked++
+	if s.asked == nil {
+		s.asked = make(map[uint64]question)
+	}
+	s.asked[s.lastAsked] = q
+	return strconv.AppendUint(nil, s.lastAsked, 10)
+}
+
+func (s *Session) answer(m wire.Message) {
+	n, err := strconv.ParseUint(string(m.ID()), 10, 64)
+	s.mu.Lock()
+	q, ok := s.asked[n]
+	delete(s.asked, n)
+	s.mu.Unlock()
+	if err == nil && ok {
+		q.answer(m)
+	}
+}

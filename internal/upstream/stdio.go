@@ -1,0 +1,265 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+// How long a process gets at each step of being ended, and how long its last
+// words may take after it is gone.
+const (
+	graceAfterEOF  = 2 * time.Second
+	graceAfterTerm = time.Second
+	drainTime      = 250 * time.Millisecond
+)
+
+// stdioLink is a server running as our child, spoken to over its pipes.
+//
+// Three goroutines belong to it, all parked in the poller while it is idle: one
+// reads stdout, one reads stderr, one waits for the process. The last one is the
+// owner of its end: whatever goes wrong first, wait sees it through.
+type stdioLink struct {
+	duplex
+	cmd    *exec.Cmd
+	in     *wire.LineWriter
+	out    *os.File
+	unread *os.File // a second read end of the child's stdin; nil where unsupported
+	tail   *tail
+	junk   *tail
+
+	readDone chan struct{} // stdout has ended
+	exited   chan struct{} // the process has ended; it may not be reaped yet
+	goneCh   chan struct{} // nothing is left
+	endOnce  sync.Once
+}
+
+// startStdio starts the program. An error means that nothing was started.
+func startStdio(spec *Spec, hear receiver) (*stdioLink, *fault.Fault) {
+	l := &stdioLink{
+		tail:     newTail(spec.Stderr),
+		junk:     newTail(nil),
+		readDone: make(chan struct{}),
+		exited:   make(chan struct{}),
+		goneCh:   make(chan struct{}),
+	}
+	l.duplex.hear = hear
+	pipes, err := openPipes()
+	if err != nil {
+		return nil, startFault(spec, err)
+	}
+	path, err := lookup(spec)
+	if err != nil {
+		pipes.closeAll()
+		return nil, startFault(spec, err)
+	}
+	l.cmd = &exec.Cmd{
+		Path:   path,
+		Args:   spec.Command,
+		Dir:    spec.Dir,
+		Env:    spec.Env,
+		Stdin:  pipes.childIn,
+		Stdout: pipes.childOut,
+		Stderr: pipes.childErr,
+	}
+	ownGroup(l.cmd, spec.DieWithUs)
+	if err := l.cmd.Start(); err != nil {
+		pipes.closeAll()
+		return nil, startFault(spec, err)
+	}
+	pipes.closeChildOutputs()
+	l.unread = keepUnread(pipes.childIn)
+	l.out = pipes.out
+	l.in = wire.NewLineWriter(pipes.in)
+	l.duplex.write = l.in.Send
+	go l.read(spec.MaxMessage)
+	go l.tail.follow(pipes.err)
+	go l.wait()
+	return l, nil
+}
+
+// lookup finds the program in the PATH the server is given, which need not be
+// ours.
+func lookup(spec *Spec) (string, error) {
+	name := spec.Command[0]
+	if filepath.Base(name) != name {
+		return exec.LookPath(name)
+	}
+	return lookPathIn(name, spec.Env)
+}
+
+func startFault(spec *Spec, err error) *fault.Fault {
+	return &fault.Fault{
+		Delivery: fault.Unsent,
+		Evidence: fault.Evidence{
+			Text:   fmt.Sprintf("cannot start %q: %v", spec.Command[0], unwrapExec(err)),
+			Errno:  errnoName(err),
+			Moment: fault.AtStart,
+		},
+		Cause: err,
+	}
+}
+
+func unwrapExec(err error) error {
+	var e *exec.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+func (l *stdioLink) read(limit int) {
+	r := wire.NewLineReader(l.out, limit, func(j wire.Junk) {
+		l.junk.note(j.Text)
+		l.garbled(j)
+	})
+	for {
+		m, err := r.Next()
+		if err != nil {
+			break
+		}
+		l.incoming(m)
+	}
+	close(l.readDone)
+	// It closed its output. An orderly exit follows within a moment; a process
+	// that lives on can no longer be heard and is of no use.
+	select {
+	case <-l.exited:
+	case <-time.After(drainTime):
+		killGroup(l.cmd)
+	}
+}
+
+// wait sees the process to its end: it learns of the exit, ends what the process
+// left behind, lets the last output be read, and settles what was under way.
+func (l *stdioLink) wait() {
+	defer close(l.goneCh)
+	awaitExit(l.cmd)
+	close(l.exited)
+	killGroup(l.cmd) // the group outlives its leader
+	_ = l.cmd.Wait()
+	_ = l.out.SetReadDeadline(time.Now().Add(drainTime))
+	<-l.readDone
+	l.tail.end(drainTime)
+	why := l.obituary()
+	proven := l.provenUnread()
+	l.duplex.fail(why, func(f *flight) fault.Delivery {
+		d := deliveredBy(f)
+		if d == fault.Silent && proven(f) {
+			return fault.Unread
+		}
+		return d
+	})
+	_ = l.in.Close()
+	_ = l.out.Close()
+	if l.unread != nil {
+		_ = l.unread.Close()
+	}
+}
+
+// obituary is the fault that says how the process ended.
+func (l *stdioLink) obituary() fault.Fault {
+	code, signal := exitStatus(l.cmd.ProcessState)
+	text := fmt.Sprintf("%s ended with exit code %d", filepath.Base(l.cmd.Path), code)
+	if signal != "" {
+		text = fmt.Sprintf("%s was ended by %s", filepath.Base(l.cmd.Path), signal)
+	}
+	return fault.Fault{Evidence: fault.Evidence{
+		Text:     text,
+		Exited:   true,
+		ExitCode: code,
+		Signal:   signal,
+		Stderr:   l.tail.lines(),
+		Stdout:   l.junk.lines(),
+		Moment:   fault.AtCall,
+	}}
+}
+
+// provenUnread drains what the child never read from its stdin. A request of
+// which at least a byte lies there cannot have been understood by anybody.
+func (l *stdioLink) provenUnread() func(*flight) bool {
+	left := l.leftUnread()
+	return func(f *flight) bool { return left[f.id] }
+}
+
+// leftUnread reads back the requests that lie unread in the pipe.
+func (l *stdioLink) leftUnread() map[uint64]bool {
+	if l.unread == nil || l.readersAlive() {
+		return nil
+	}
+	_ = l.unread.SetReadDeadline(time.Now().Add(drainTime))
+	rest, _ := io.ReadAll(io.LimitReader(l.unread, maxPipe))
+	ids := make(map[uint64]bool)
+	// The first line may have lost its beginning; its id is found from behind or
+	// not at all, and not finding it only means that we claim less.
+	for _, text := range bytes.Split(rest, []byte{'\n'}) {
+		m, err := wire.Parse(bytes.TrimSpace(text))
+		if err == nil && m.Kind == wire.Request {
+			if f := l.find(m.ID()); f != nil {
+				ids[f.id] = true
+			}
+		}
+	}
+	return ids
+}
+
+// maxPipe is more than any pipe can hold unless its owner raised the limit.
+const maxPipe = 1 << 20
+
+func (l *stdioLink) attend()                 {}
+func (l *stdioLink) speak(string)            {}
+func (l *stdioLink) closed() <-chan struct{} { return l.goneCh }
+
+// close ends the process in steps: its input ends, then it is asked, then it is
+// killed. A stopped process can do none of that and is killed at once.
+func (l *stdioLink) close() {
+	l.endOnce.Do(func() {
+		go l.end()
+	})
+}
+
+func (l *stdioLink) end() {
+	select {
+	case <-l.in.Idle():
+	case <-l.exited:
+	case <-time.After(drainTime):
+	}
+	_ = l.in.Close()
+	if l.leaves(graceAfterEOF) {
+		return
+	}
+	termGroup(l.cmd)
+	if l.leaves(graceAfterTerm) {
+		return
+	}
+	killGroup(l.cmd)
+}
+
+// leaves waits for the exit, up to the grace, and less if the process is stopped.
+func (l *stdioLink) leaves(grace time.Duration) bool {
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-l.exited:
+			return true
+		case <-deadline.C:
+			return false
+		case <-look.C:
+			if stopped(l.cmd) {
+				killGroup(l.cmd)
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// tail remembers the last lines a server wrote, within bounds, and passes
+// everything on to whoever wants it all.
+type tail struct {
+	copyTo io.Writer // nil if nobody does
+
+	mu   sync.Mutex
+	ring [tailLines]string
+	next int
+
+	src  *os.File
+	done chan struct{}
+}
+
+const (
+	tailLines = 40
+	tailWidth = 400 // bytes of one line; an endless line must not become endless memory
+)
+
+func newTail(copyTo io.Writer) *tail {
+	return &tail{copyTo: copyTo, done: make(chan struct{})}
+}
+
+// follow reads src to its end. It always reads, so that a chatty server is never
+// blocked by a full pipe.
+func (t *tail) follow(src *os.File) {
+	defer close(t.done)
+	defer src.Close()
+	t.mu.Lock()
+	t.src = src
+	t.mu.Unlock()
+	r := bufio.NewReaderSize(src, 4<<10)
+	for {
+		line, err := r.ReadSlice('\n')
+		if len(line) > 0 {
+			if t.copyTo != nil {
+				_, _ = t.copyTo.Write(line)
+			}
+			t.note(line)
+		}
+		if err != nil && err != bufio.ErrBufferFull {
+			return
+		}
+	}
+}
+
+// end waits for the reading to finish, no longer than d.
+func (t *tail) end(d time.Duration) {
+	t.mu.Lock()
+	src := t.src
+	t.mu.Unlock()
+	if src != nil {
+		_ = src.SetReadDeadline(time.Now().Add(d))
+	}
+	select {
+	case <-t.done:
+	case <-time.After(2 * d):
+	}
+}
+
+func (t *tail) note(line []byte) {
+	line = bytes.TrimRight(line, "\r\n")
+	if len(line) == 0 {
+		return
+	}
+	if len(line) > tailWidth {
+		line = line[:tailWidth]
+	}
+	t.mu.Lock()
+	t.ring[t.next%tailLines] = string(line)
+	t.next++
+	t.mu.Unlock()
+}
+
+// lines are the last ones, oldest first.
+func (t *tail) lines() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []string
+	for i := max(0, t.next-tailLines); i < t.next; i++ {
+		out = append(out, t.ring[i%tailLines])
+	}
+	return out
+}

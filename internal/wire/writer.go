@@ -1,0 +1,284 @@
+package wire
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// ErrFull: the peer does not read, and more than the queue may hold is waiting.
+var ErrFull = errors.New("the peer does not read what is sent to it")
+
+// ErrClosed: the stream has been closed on our side.
+var ErrClosed = errors.New("the stream is closed")
+
+// Receipt follows one message on its way into the kernel. The zero value is ready.
+type Receipt struct {
+	accepted atomic.Int64
+	size     atomic.Int64 // length of the JSON, without the line break; 0 until sending began
+	dropped  atomic.Bool
+}
+
+// Accepted is how many bytes of the message the kernel has taken so far.
+func (r *Receipt) Accepted() int64 { return r.accepted.Load() }
+
+// Whole reports whether the kernel took all of the message's JSON.
+func (r *Receipt) Whole() bool {
+	size := r.size.Load()
+	return size > 0 && r.accepted.Load() >= size
+}
+
+// Drop asks that the message not be sent if none of it has been. The answer is
+// in Accepted once the writer has passed it by.
+func (r *Receipt) Drop() { r.dropped.Store(true) }
+
+// LineWriter writes messages to a stdio stream, one a line, without ever making
+// the caller wait for the peer to read.
+//
+// A message is written on the caller's goroutine while the pipe has room. What
+// does not fit is left to a goroutine that lives as long as the jam does. So an
+// idle stream costs no goroutine, a stopped peer blocks nobody, and no lock is
+// held while bytes move.
+type LineWriter struct {
+	file *os.File
+	raw  syscall.RawConn // nil where a write cannot be tried without waiting
+
+	mu      sync.Mutex
+	busy    bool // somebody is writing: a sender or the pump
+	queue   []outgoing
+	waiting int // bytes in queue
+	limit   int
+	err     error
+	idle    chan struct{} // closed when the pump ends; nil while nobody asked
+
+	// Used only by whoever is busy.
+	scratch []byte
+	try     attempt
+}
+
+type outgoing struct {
+	msg     Message
+	id      []byte // written in place of the message's own id, nil to keep it
+	receipt *Receipt
+	sent    int // bytes of the line already written
+}
+
+// queueLimit bounds what waits for a peer that has stopped reading.
+const queueLimit = 2 * DefaultLimit
+
+// NewLineWriter writes to file, which should be a pipe or a socket in
+// non-blocking mode; for other files the jam is always left to the goroutine.
+func NewLineWriter(file *os.File) *LineWriter {
+	w := &LineWriter{file: file, limit: queueLimit}
+	if canTry(file) {
+		w.raw, _ = file.SyscallConn()
+	}
+	w.try.init()
+	return w
+}
+
+// Send writes the message with its id replaced by id (nil keeps it) and takes
+// over ownership of it. It returns at once. An error means that no byte of this
+// message was or will be written. receipt may be nil.
+func (w *LineWriter) Send(m Message, id []byte, receipt *Receipt) error {
+	o := outgoing{msg: m, id: id, receipt: receipt}
+	if receipt != nil {
+		receipt.size.Store(int64(o.size() - 1))
+	}
+	w.mu.Lock()
+	if w.err != nil {
+		defer w.mu.Unlock()
+		return w.err
+	}
+	if w.busy {
+		defer w.mu.Unlock()
+		if w.waiting+o.size() > w.limit {
+			return ErrFull
+		}
+		w.queue = append(w.queue, o)
+		w.waiting += o.size()
+		return nil
+	}
+	w.busy = true
+	w.mu.Unlock()
+
+	done, err := w.attempt(&o)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.fail(err)
+		if o.sent == 0 {
+			return err
+		}
+		return nil // the receipt tells how far it got
+	}
+	if !done {
+		w.queue = append(w.queue, outgoing{})
+		copy(w.queue[1:], w.queue)
+		w.queue[0] = o
+		w.waiting += o.size()
+	}
+	if len(w.queue) > 0 {
+		go w.pump()
+		return nil
+	}
+	w.rest()
+	return nil
+}
+
+// attempt writes as much as fits without waiting.
+func (w *LineWriter) attempt(o *outgoing) (done bool, err error) {
+	if w.raw == nil {
+		return false, nil
+	}
+	for {
+		chunk := w.chunk(o)
+		n, err := w.try.write(w.raw, chunk)
+		o.advance(n)
+		if err != nil {
+			return false, err
+		}
+		if o.sent == o.size() {
+			o.msg.Release()
+			return true, nil
+		}
+		if n < len(chunk) {
+			return false, nil
+		}
+	}
+}
+
+// pump writes the queue, waiting as long as the peer makes it wait.
+func (w *LineWriter) pump() {
+	for {
+		w.mu.Lock()
+		if len(w.queue) == 0 || w.err != nil {
+			w.rest()
+			w.mu.Unlock()
+			return
+		}
+		o := w.queue[0]
+		w.queue[0] = outgoing{}
+		w.queue = w.queue[1:]
+		w.waiting -= o.size()
+		w.mu.Unlock()
+		if o.sent == 0 && o.receipt != nil && o.receipt.dropped.Load() {
+			continue
+		}
+		for o.sent < o.size() {
+			n, err := w.file.Write(w.chunk(&o))
+			o.advance(n)
+			if err != nil {
+				w.mu.Lock()
+				w.fail(err)
+				w.mu.Unlock()
+				return
+			}
+		}
+		o.msg.Release()
+	}
+}
+
+// fail makes err the last word of the stream. The caller holds mu.
+func (w *LineWriter) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+	w.queue, w.waiting = nil, 0
+	w.rest()
+}
+
+// rest says that nobody is writing any more. The caller holds mu.
+func (w *LineWriter) rest() {
+	w.busy = false
+	if len(w.queue) == 0 {
+		w.queue = nil
+	}
+	if w.idle != nil {
+		close(w.idle)
+		w.idle = nil
+	}
+	if cap(w.scratch) > smallestBuffer {
+		w.scratch = nil
+	}
+}
+
+// Idle returns a channel that is closed when nothing waits to be written.
+func (w *LineWriter) Idle() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.idle != nil {
+		return w.idle
+	}
+	idle := make(chan struct{})
+	if w.busy {
+		w.idle = idle
+	} else {
+		close(idle)
+	}
+	return idle
+}
+
+// Close closes the stream. What still waits is not written.
+func (w *LineWriter) Close() error {
+	w.mu.Lock()
+	if w.err == nil {
+		w.err = ErrClosed
+	}
+	w.mu.Unlock()
+	return w.file.Close()
+}
+
+// coalesce is up to where copying parts together is cheaper than another write.
+const coalesce = 16 << 10
+
+// chunk is the next run of bytes of o to write. Small messages come as one run.
+func (w *LineWriter) chunk(o *outgoing) []byte {
+	parts := o.parts()
+	w.scratch = w.scratch[:0]
+	skip := o.sent
+	for _, part := range parts {
+		if skip >= len(part) {
+			skip -= len(part)
+			continue
+		}
+		part = part[skip:]
+		skip = 0
+		if len(part) > coalesce {
+			if len(w.scratch) == 0 {
+				return part
+			}
+			break
+		}
+		w.scratch = append(w.scratch, part...)
+	}
+	return w.scratch
+}
+
+var lineBreak = []byte{'\n'}
+
+func (o *outgoing) parts() [4][]byte {
+	if o.id == nil || o.msg.id.End == 0 {
+		return [4][]byte{o.msg.Raw, nil, nil, lineBreak}
+	}
+	return [4][]byte{o.msg.Raw[:o.msg.id.Start], o.id, o.msg.Raw[o.msg.id.End:], lineBreak}
+}
+
+func (o *outgoing) size() int {
+	n := len(o.msg.Raw) + 1
+	if o.id != nil && o.msg.id.End != 0 {
+		n += len(o.id) - (o.msg.id.End - o.msg.id.Start)
+	}
+	return n
+}
+
+func (o *outgoing) advance(n int) {
+	if n > 0 {
+		o.sent += n
+		if o.receipt != nil {
+			o.receipt.accepted.Store(int64(o.sent))
+		}
+	}
+}
