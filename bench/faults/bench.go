@@ -197,7 +197,7 @@ func (b *bench) playOne(ctx context.Context, j job, mu *sync.Mutex) {
 // the calls that were asked for, the others need few.
 func (b *bench) episodes(s Scenario) int {
 	if !s.Bulk {
-		return len(s.Eras)
+		return len(s.Eras) * max(s.Variants, 1)
 	}
 	rows := 0
 	for _, o := range matrix() {

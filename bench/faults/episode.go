@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -35,11 +39,17 @@ type Episode struct {
 	Clients []*driver.Client
 	Proxy   *inject.Proxy
 
+	mu      sync.Mutex // over strikes
 	ctx     context.Context
 	server  *exec.Cmd // HTTP only
 	strikes []oracle.Strike
 	missed  []string
 	all     []*driver.Op
+	peak    int // of the system's memory, in bytes
+
+	trap   *httptest.Server
+	trapMu sync.Mutex
+	caught strings.Builder
 }
 
 // errNotOffered marks a cell that the system has no transport for.
@@ -47,6 +57,9 @@ var errNotOffered = errors.New("not offered")
 
 // play runs the episode from start to leak check and returns its score.
 func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int) (*oracle.Score, error) {
+	if sc.Relayed && !sys.Relays {
+		return nil, errNotOffered
+	}
 	e := &Episode{Scenario: sc, System: sys, N: n, Quick: b.quick}
 	e.Era = sc.Eras[n%len(sc.Eras)]
 	e.Rand = rand.New(rand.NewPCG(uint64(b.seed), uint64(n)<<16|hash(sc.ID)))
@@ -88,24 +101,19 @@ func (e *Episode) start(self string) error {
 	plan.Faults = append([]ledger.Fault(nil), plan.Faults...)
 	wire := append([]inject.Rule(nil), e.Wire...)
 	if e.Vary != nil {
-		e.Vary(e.Rand, e.N, &plan, wire)
+		e.Vary(e, &plan, wire)
 	}
 	if err := ledger.WritePlan(e.Dir, plan); err != nil {
 		return err
 	}
 	e.makeOps()
 
-	up := system.Upstream{Deadline: e.Deadline}
+	up := system.Upstream{Deadline: e.Deadline, Secret: e.Secret}
 	command := []string{self, "ledger", "--dir", e.Dir}
 	if e.HTTP {
-		addr, err := e.startServer(command)
-		if err != nil {
+		if err := e.serveHTTP(command, wire, &up); err != nil {
 			return err
 		}
-		if e.Proxy, err = inject.NewProxy(addr, wire); err != nil {
-			return err
-		}
-		up.URL = "http://" + e.Proxy.Addr() + "/mcp"
 	} else {
 		up.Command = command
 		if e.Command != nil {
@@ -151,6 +159,79 @@ func (e *Episode) op(i int, tool string) *driver.Op {
 	return &driver.Op{ID: fmt.Sprintf("%s.%d.%d", e.ID, e.N, i), Index: i, Tool: tool, Args: e.Args, Deadline: e.Deadline}
 }
 
+// serveHTTP starts the server and the proxy before it, and sets the URL.
+func (e *Episode) serveHTTP(command []string, wire []inject.Rule, up *system.Upstream) error {
+	scheme := "http"
+	if e.TLS != "" {
+		scheme = "https"
+		files, err := inject.BadCertificate(e.Dir, e.Variant(2) == 0)
+		if err != nil {
+			return err
+		}
+		command = append(command, "--cert", files.Cert, "--key", files.Key)
+		up.Env = append(up.Env, "SSL_CERT_FILE="+files.CA, "NODE_EXTRA_CA_CERTS="+files.CA)
+	}
+	addr, err := e.startServer(command)
+	if err != nil {
+		return err
+	}
+	if e.TLS != "" {
+		e.Proxy, err = inject.NewRawProxy(addr)
+	} else {
+		e.Proxy, err = inject.NewProxy(addr, wire)
+	}
+	if err != nil {
+		return err
+	}
+	up.URL = scheme + "://" + e.Proxy.Addr() + "/mcp"
+	return nil
+}
+
+// Trap starts another origin, and returns its URL. Whatever is sent there is kept.
+func (e *Episode) Trap() string {
+	e.trap = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.trapMu.Lock()
+		defer e.trapMu.Unlock()
+		fmt.Fprintln(&e.caught, r.Method, r.URL, r.Header)
+		http.Error(w, "not here", http.StatusTeapot)
+	}))
+	return e.trap.URL + "/mcp"
+}
+
+// trapped is all that was sent to the other origin.
+func (e *Episode) trapped() string {
+	e.trapMu.Lock()
+	defer e.trapMu.Unlock()
+	return e.caught.String()
+}
+
+// Received counts how often the server read op.
+func (e *Episode) Received(op string) int {
+	n := 0
+	for _, l := range e.Book() {
+		if l.Kind == ledger.Recv && l.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// SentAgain is the time between a refusal of op and its next arrival, 0 when it
+// did not come again.
+func (e *Episode) SentAgain(op string) time.Duration {
+	var refused time.Duration
+	for _, l := range e.Book() {
+		switch {
+		case l.Op != op:
+		case l.Kind == ledger.Refused:
+			refused = l.At
+		case l.Kind == ledger.Recv && refused > 0:
+			return l.At - refused
+		}
+	}
+	return 0
+}
+
 // startServer runs the ledger over HTTP and waits until it listens.
 func (e *Episode) startServer(command []string) (string, error) {
 	before := e.Book()
@@ -180,6 +261,10 @@ func (e *Episode) startServer(command []string) (string, error) {
 }
 
 func (e *Episode) stopServer() {
+	if e.trap != nil {
+		e.trap.Close()
+		e.trap = nil
+	}
 	if e.Proxy != nil {
 		e.Proxy.Stop()
 	}
@@ -236,9 +321,18 @@ func (e *Episode) AwaitReceived(n int) bool {
 // ServerPid is the process of the server's latest instance.
 func (e *Episode) ServerPid() int { return ledger.LastPid(e.Book()) }
 
-// Struck records a fault that the scenario itself brought about.
-func (e *Episode) Struck(pid int, what string) {
-	e.strikes = append(e.strikes, oracle.Strike{At: ledger.Now(), Pid: pid, What: what})
+// Struck records a fault that the scenario itself brought about, at a process
+// or, with pid 0, at nothing in particular.
+func (e *Episode) Struck(pid int, what string) { e.strike(oracle.Strike{Pid: pid, What: what}) }
+
+// StruckOp records one that concerns a single operation.
+func (e *Episode) StruckOp(op *driver.Op, what string) { e.strike(oracle.Strike{Op: op.ID, What: what}) }
+
+func (e *Episode) strike(s oracle.Strike) {
+	s.At = ledger.Now()
+	e.mu.Lock()
+	e.strikes = append(e.strikes, s)
+	e.mu.Unlock()
 }
 
 // Miss records that something the scenario asks for did not come true.
@@ -248,6 +342,7 @@ func (e *Episode) Miss(format string, args ...any) {
 
 // finish stops the system, looks for what it left behind, and judges.
 func (e *Episode) finish() (*oracle.Score, error) {
+	e.peak = inject.PeakRSS(e.Proc.Pid())
 	took := e.Proc.Stop()
 	e.stopServer()
 	leaked := inject.Reap(e.Dir, 2*time.Second)
@@ -282,4 +377,42 @@ func (e *Episode) finish() (*oracle.Score, error) {
 		s.Void = fmt.Sprintf("episode %d: the fault never struck", e.N)
 	}
 	return s, nil
+}
+
+// Variant picks one of n ways, the next one in each round of the eras.
+func (e *Episode) Variant(n int) int { return e.N / len(e.Eras) % n }
+
+// for_ is how long a row waits: long in a full run, short in a quick one.
+func (e *Episode) for_(full, quick time.Duration) time.Duration {
+	if e.Quick {
+		return quick
+	}
+	return full
+}
+
+// Sleep waits for the passing of time itself, where that is the fault.
+func (e *Episode) Sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-e.ctx.Done():
+	}
+}
+
+// Gone waits until a process has ended and reports whether it did.
+func (e *Episode) Gone(pid int, limit time.Duration) bool {
+	ctx, stop := context.WithTimeout(e.ctx, limit)
+	defer stop()
+	return inject.AwaitState(ctx, pid, "") == nil
+}
+
+// Said reports whether any answer holds one of these words.
+func (e *Episode) Said(words ...string) bool {
+	for _, op := range e.all {
+		for _, w := range words {
+			if strings.Contains(strings.ToLower(op.Text), strings.ToLower(w)) {
+				return true
+			}
+		}
+	}
+	return false
 }

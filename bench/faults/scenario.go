@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/mcpmend/mcpmend/bench/faults/inject"
@@ -25,7 +24,14 @@ type Scenario struct {
 	Plan ledger.Plan
 	Wire []inject.Rule
 	// Vary changes both for each episode, from the seed.
-	Vary func(r *rand.Rand, n int, p *ledger.Plan, wire []inject.Rule)
+	Vary func(e *Episode, p *ledger.Plan, wire []inject.Rule)
+
+	// TLS "bad" serves HTTPS with a certificate that must not be accepted.
+	TLS string
+	// Secret is a bearer token that the system shall send to its server only.
+	Secret string
+	// Variants is how many ways Vary knows.
+	Variants int
 
 	// Ops is how many operations an episode has, AtOnce how many run together,
 	// Tools which tools they use in turn, Args what else they ask of them.
@@ -34,6 +40,8 @@ type Scenario struct {
 	Tools    []string
 	Args     map[string]any
 	Deadline time.Duration
+	// Relayed rows are for systems that speak the modern era to their clients.
+	Relayed bool
 	// Clients above 0 connects so many over HTTP, to systems that can.
 	Clients int
 	// Command replaces the server's command line.

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -124,4 +126,33 @@ func (c *httpConn) close() {
 		}
 	}
 	c.http.CloseIdleConnections()
+}
+
+// Stall sends a call over a connection of its own and never reads the answer.
+// release closes the connection.
+func Stall(c *Client, op *Op) (release func(), err error) {
+	h, ok := c.conn.(*httpConn)
+	if !ok {
+		return nil, errors.New("only over HTTP")
+	}
+	u, err := url.Parse(h.url)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		return nil, err
+	}
+	args := map[string]any{"op_id": op.ID}
+	for k, v := range op.Args {
+		args[k] = v
+	}
+	m := rpc.Message{ID: c.id(), Method: "tools/call", Params: rpc.JSON(map[string]any{"name": op.Tool, "arguments": args})}
+	body := m.Encode()
+	h.mu.Lock()
+	session := h.session
+	h.mu.Unlock()
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
+		"Mcp-Session-Id: %s\r\nMCP-Protocol-Version: %s\r\nContent-Length: %d\r\n\r\n%s", u.Path, u.Host, session, rpc.Legacy, len(body), body)
+	return func() { conn.Close() }, err
 }

@@ -42,8 +42,9 @@ const statementKey = "mcpmend.dev/outcome"
 //  3. Words that say that the outcome is unknown mean unknown.
 //  4. Words that claim non-execution, or a code with which a server refuses
 //     before running anything, mean failed, even if they are wrong.
-//  5. The usual words and codes of a lost connection or a time-out mean
-//     unknown: they claim nothing, and a careful caller takes them so.
+//  5. The usual words and codes of a lost connection, a time-out or an
+//     unreadable reply mean unknown: they claim nothing, and a careful caller
+//     takes them so.
 //  6. Any other error means failed, because that is what a caller will think.
 func readOutcome(m *rpc.Message) (Outcome, *Statement, string) {
 	if m.Error != nil {
@@ -92,7 +93,7 @@ func readOutcome(m *rpc.Message) (Outcome, *Statement, string) {
 var (
 	saysUnknown      = regexp.MustCompile(`(?i)\b(outcome( is)? unknown|unknown outcome|may (or may not )?have (run|been executed))\b`)
 	claimsNothingRan = regexp.MustCompile(`(?i)\b(rejected by transport|not executed|not sent|never sent|refused|session not found|no valid session|unauthori[sz]ed|forbidden|too many requests|not found|not connected)\b|\b4(00|01|03|04|05|09|13|15|29)\b`)
-	claimsNothing    = regexp.MustCompile(`(?i)\b(connection (was )?(closed|reset|lost)|client is closing|EOF|timed? ?out|time-out|deadline exceeded|terminated|broken pipe|reset by peer|hang up|aborted|fetch failed|disconnect(ed)?|exited|closed)\b|\b5(00|02|03|04|24)\b`)
+	claimsNothing    = regexp.MustCompile(`(?i)\b(connection (was )?(closed|reset|lost)|client is closing|EOF|timed? ?out|time-out|deadline exceeded|terminated|broken pipe|reset by peer|hang up|aborted|fetch failed|disconnect(ed)?|exited|closed|invalid character|unexpected (token|end)|parse error|not valid JSON|trailing data|inbound .* exceeded|invalid (message|JSON))\b|\b5(00|02|03|04|24)\b`)
 )
 
 func readError(code int, text string) Outcome {

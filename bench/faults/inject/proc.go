@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Marker is the name of the environment variable by which every process of an
@@ -103,6 +105,18 @@ func RSS(pid int) int {
 	return pages * os.Getpagesize()
 }
 
+// PeakRSS is the most memory that pid ever had, in bytes.
+func PeakRSS(pid int) int {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(data), "VmHWM:")
+	f := strings.Fields(after)
+	if len(f) == 0 {
+		return 0
+	}
+	kb, _ := strconv.Atoi(f[0])
+	return kb << 10
+}
+
 // Files counts the open file descriptors of pid.
 func Files(pid int) int {
 	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -161,4 +175,15 @@ func Reap(dir string, grace time.Duration) int {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// LimitFiles lowers the number of files that pid may have open and returns a
+// function that restores it.
+func LimitFiles(pid, n int) (restore func()) {
+	var old unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old); err != nil {
+		return func() {}
+	}
+	unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(n), Max: old.Max}, nil)
+	return func() { unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil) }
 }

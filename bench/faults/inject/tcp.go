@@ -54,6 +54,8 @@ type Proxy struct {
 	strikes  []oracle.Strike
 	seen     map[string]int // requests per operation
 	closed   bool
+	plain    bool // on a raw proxy: something other than TLS came
+	raw      bool
 }
 
 // NewProxy listens on a free port of the loopback and passes on to target.
@@ -69,6 +71,25 @@ func NewProxy(target string, rules []Rule) (*Proxy, error) {
 	p.listener, p.addr = l, l.Addr().String()
 	go p.accept(l)
 	return p, nil
+}
+
+// NewRawProxy passes bytes on without looking for requests. It notes the first
+// byte of each connection, by which TLS is known.
+func NewRawProxy(target string) (*Proxy, error) {
+	p, err := NewProxy(target, nil)
+	if err == nil {
+		p.mu.Lock()
+		p.raw = true
+		p.mu.Unlock()
+	}
+	return p, err
+}
+
+// Plain reports whether a raw proxy was spoken to without TLS.
+func (p *Proxy) Plain() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.plain
 }
 
 // Addr is where clients connect.
@@ -193,6 +214,10 @@ func (p *Proxy) carry(client net.Conn) {
 		return
 	}
 	defer p.forget(server)
+	if p.raw {
+		p.pipe(client, server)
+		return
+	}
 	back := &backflow{proxy: p, client: client, server: server}
 	go back.run()
 
@@ -222,6 +247,26 @@ func (p *Proxy) carry(client net.Conn) {
 		}
 		raw.Reset()
 	}
+}
+
+// handshakeByte begins every TLS connection.
+const handshakeByte = 0x16
+
+func (p *Proxy) pipe(client, server net.Conn) {
+	in := bufio.NewReader(client)
+	first, err := in.Peek(1)
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	p.plain = p.plain || first[0] != handshakeByte
+	p.strikes = append(p.strikes, oracle.Strike{At: ledger.Now(), What: "TLS with a bad certificate"})
+	p.mu.Unlock()
+	go func() {
+		io.Copy(client, server)
+		client.Close()
+	}()
+	io.Copy(server, in)
 }
 
 // before breaks a connection while the request is still in our hands, and

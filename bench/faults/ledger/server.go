@@ -34,6 +34,8 @@ type server struct {
 	loop sync.Mutex
 	// reading is held while bytes are taken from the pipe and entered in the book.
 	reading sync.Mutex
+	// deaf tells the reader to close stdin and read no more.
+	deaf atomic.Bool
 
 	received atomic.Int64 // tool calls read
 	running  atomic.Int64 // tool calls at work
@@ -203,6 +205,10 @@ func (s *server) call(ctx context.Context, c *call, tell func(*rpc.Message)) *an
 	if ans.spoil = s.reach(AfterRead, c); ans.spoil != nil {
 		s.book.Write(false, Line{Kind: Refused, Op: c.op, Tool: c.tool})
 		ans.msg = s.result(c)
+		return ans
+	}
+	if c.tool == Destructive && s.shape() == "removed" {
+		ans.msg = rpc.Refuse(c.id, -32602, "unknown tool: %s", c.tool)
 		return ans
 	}
 	if early := s.turnAway(c); early != nil {

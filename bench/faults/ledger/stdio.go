@@ -37,7 +37,12 @@ func (s *server) serveStdio() {
 	chunk := make([]byte, 64<<10)
 	for {
 		s.beforeRead()
-		awaitInput(-1)
+		for !awaitInput(5) || s.deaf.Load() {
+			if s.deaf.Load() {
+				unix.Close(0)
+				select {}
+			}
+		}
 		batch, rest, ok := s.read(pending, chunk)
 		pending = rest
 		for _, job := range batch {
@@ -66,9 +71,6 @@ func (s *server) read(pending, chunk []byte) (batch []job, rest []byte, ok bool)
 	defer s.reading.Unlock()
 	n, err := unix.Read(0, chunk)
 	if n <= 0 {
-		if err == unix.EBADF { // our own fault closed it
-			select {}
-		}
 		return nil, pending, err == unix.EINTR
 	}
 	pending = append(pending, chunk[:n]...)
@@ -122,8 +124,9 @@ func (s *server) reply(a *answer) {
 		frame = expand(f, a, frame)
 	}
 	for _, f := range s.points.match(MidReply, a.call) {
-		s.write(frame[:min(f.N, len(frame))])
-		f.N = 0
+		// The lock is kept: nothing may follow what was broken off.
+		s.loop.Lock()
+		writeAll(1, frame[:min(f.N, len(frame))])
 		s.strike(f, a.call)
 	}
 	s.write(frame)
@@ -183,12 +186,14 @@ func (s *server) beforeRead() {
 	}
 }
 
-func awaitInput(timeout int) {
+// awaitInput reports whether stdin can be read within so many milliseconds, or
+// ever when the number is negative.
+func awaitInput(timeout int) bool {
 	fds := []unix.PollFd{{Fd: 0, Events: unix.POLLIN}}
 	for {
-		_, err := unix.Poll(fds, timeout)
+		n, err := unix.Poll(fds, timeout)
 		if err != unix.EINTR {
-			return
+			return n > 0
 		}
 	}
 }

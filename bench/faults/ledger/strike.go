@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,8 @@ type points struct {
 	seen []int   // operations that passed each fault
 	used []int   // strikes of each fault so far, here and in earlier instances
 	held []*hold // operations waiting at each fault
+
+	stopped chan struct{} // closed when a stopped process goes on
 }
 
 // hold is a crowd of operations at one phase.
@@ -41,7 +44,7 @@ type hold struct {
 
 func newPoints(dir string, book *Book, faults []Fault, before []Line) *points {
 	n := len(faults)
-	p := &points{faults: faults, book: book, dir: dir, seen: make([]int, n), used: make([]int, n), held: make([]*hold, n)}
+	p := &points{faults: faults, book: book, dir: dir, seen: make([]int, n), used: make([]int, n), held: make([]*hold, n), stopped: make(chan struct{})}
 	for i := range faults {
 		p.used[i] = struck(before, i)
 	}
@@ -157,6 +160,8 @@ func (p *points) wait(i int, f Fault) bool {
 		return true
 	case f.Do == Exit, f.Do == Kill, f.Do == Segfault, f.Do == ExhaustMem:
 		select {} // for the little time that is left
+	case f.Do == Stop:
+		<-p.stopped
 	}
 	return false
 }
@@ -198,16 +203,16 @@ func (s *server) strike(f Fault, c *call) {
 		die(syscall.SIGSEGV)
 	case Stop:
 		s.freeze()
-		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		stopSelf()
 		s.thaw()
+		close(s.points.stopped)
 	case Sleep:
 		time.Sleep(time.Duration(f.N) * time.Millisecond)
 	case Hang:
 		select {}
 	case CloseStdin:
-		s.freeze()
-		unix.Close(0)
-		s.thaw()
+		// A poll under way would keep the pipe open; the reader closes it itself.
+		s.deaf.Store(true)
 	case CloseStdout:
 		s.loop.Lock()
 		unix.Close(1)
@@ -235,6 +240,14 @@ func (s *server) strike(f Fault, c *call) {
 // buffer of ours would be counted as unread though nobody can tell.
 func (s *server) freeze() { s.reading.Lock() }
 func (s *server) thaw()   { s.reading.Unlock() }
+
+// stopSelf does not return before the process is made to go on. A signal to the
+// whole process could be taken by another thread, while this one runs on.
+func stopSelf() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	unix.Tgkill(os.Getpid(), unix.Gettid(), syscall.SIGSTOP)
+}
 
 func die(sig syscall.Signal) {
 	if sig != syscall.SIGKILL {

@@ -49,12 +49,17 @@ func definition(name string, changed bool) map[string]any {
 	return tool
 }
 
+// shape is what the plan makes of this instance's tools.
+func (s *server) shape() string {
+	if !s.first && s.plan.ToolsLater != "" {
+		return s.plan.ToolsLater
+	}
+	return s.plan.Tools
+}
+
 // list answers tools/list in the shape the plan asks for.
 func (s *server) list(m *rpc.Message) *rpc.Message {
-	shape := s.plan.Tools
-	if !s.first && s.plan.ToolsLater != "" {
-		shape = s.plan.ToolsLater
-	}
+	shape := s.shape()
 	var p struct {
 		Cursor string `json:"cursor"`
 	}

@@ -125,6 +125,7 @@ type Score struct {
 func Judge(f Facts) *Score {
 	s := &Score{Verdicts: map[Verdict]int{}, Ops: len(f.Ops), Strikes: len(f.Strikes), Episodes: 1, Missed: map[string]int{}}
 	h := readHistory(f.Book)
+	over := f.over()
 	s.Starts = ledger.Count(f.Book, ledger.Start)
 	for _, op := range f.Ops {
 		e := h.ops[op.ID]
@@ -143,7 +144,7 @@ func Judge(f Facts) *Score {
 		if op.Answered > 0 {
 			s.Latest = max(s.Latest, op.Answered-op.Invoked-op.Deadline)
 		}
-		s.heal(f, op, e, v)
+		s.heal(f, over, op, e, v)
 	}
 	s.times(f, h)
 	return s
@@ -225,15 +226,33 @@ func (s *Score) verdict(op *driver.Op, t *trace, trust Trust) Verdict {
 	return Hung
 }
 
-// heal decides whether op was hit, could have been saved, and was.
-func (s *Score) heal(f Facts, op *driver.Op, t *trace, v Verdict) {
+// over finds for each strike when it was over: at the first good answer to an
+// operation that was asked for after it. Without one it never was.
+func (f Facts) over() []time.Duration {
+	end := make([]time.Duration, len(f.Strikes))
+	for i, k := range f.Strikes {
+		for _, op := range f.Ops {
+			if op.Invoked > k.At && op.Outcome == driver.OK {
+				end[i] = earliest(end[i], op.Answered)
+			}
+		}
+	}
+	return end
+}
+
+// heal decides whether op was hit, could have been saved, and was. A strike
+// hits the operations that are under way and those that begin before it is over.
+func (s *Score) heal(f Facts, over []time.Duration, op *driver.Op, t *trace, v Verdict) {
 	hit, healable := false, false
-	for _, k := range f.Strikes {
+	for i, k := range f.Strikes {
 		named := k.Op != "" && k.Op != "-"
-		inFlight := op.Invoked <= k.At && (op.Answered == 0 || op.Answered >= k.At)
+		present := op.Answered == 0 || op.Answered >= k.At
+		if op.Invoked > k.At {
+			present = over[i] == 0 || op.Invoked < over[i]
+		}
 		switch {
 		case named && k.Op == op.ID:
-		case named && k.Pid == 0, f.Alone && named, !inFlight:
+		case named && k.Pid == 0, f.Alone && named, !present:
 			continue
 		}
 		hit = true

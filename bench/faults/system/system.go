@@ -164,6 +164,9 @@ func (p *Process) Client(modern bool) *driver.Client {
 	return driver.NewStdio(p.in, p.out, modern)
 }
 
+// URL is where the system listens, "" when it does not.
+func (p *Process) URL() string { return p.url }
+
 // Pid of the system's own process.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
@@ -175,7 +178,7 @@ func (p *Process) Signal(sig syscall.Signal) { p.cmd.Process.Signal(sig) }
 
 // Stop ends the system as a client would: its stdin is closed, and one that
 // listens gets a SIGTERM. It returns how long the system took; one that does
-// not go within ten seconds is killed.
+// not go within twelve seconds is killed.
 func (p *Process) Stop() time.Duration {
 	begin := time.Now()
 	p.once.Do(func() {
@@ -185,7 +188,7 @@ func (p *Process) Stop() time.Duration {
 		}
 		select {
 		case <-p.exited:
-		case <-time.After(10 * time.Second):
+		case <-time.After(12 * time.Second):
 			p.cmd.Process.Kill()
 			<-p.exited
 		}
