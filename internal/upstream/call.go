@@ -21,8 +21,16 @@ type Call struct {
 	// Done takes the outcome, exactly once, on any goroutine. It must not block.
 	Done func(Outcome)
 
-	flight atomic.Pointer[flight]
-	gone   atomic.Bool // cancelled before it was sent
+	flight  atomic.Pointer[flight]
+	gone    atomic.Bool // the caller has given it up
+	settled atomic.Bool
+}
+
+// finish reports the outcome unless one has been reported before.
+func (c *Call) finish(o Outcome) {
+	if c.settled.CompareAndSwap(false, true) {
+		c.Done(o)
+	}
 }
 
 // Outcome is what became of a call.
@@ -38,7 +46,8 @@ type Outcome struct {
 
 // flight is one attempt to get a request answered over one link.
 type flight struct {
-	link   link
+	link   canceller
+	call   *Call        // nil for a request of our own
 	msg    wire.Message // what is sent; the client's own bytes where possible
 	header http.Header
 	on     func(wire.Message) // the call's own ear; nil if it has none
@@ -74,16 +83,21 @@ func (f *flight) hear(m wire.Message) {
 
 func (f *flight) fail(flt *fault.Fault) { f.settle(Outcome{Fault: flt}) }
 
-// link is one live connection to a server.
-type link interface {
-	// send starts a request. It returns at once; the flight settles exactly once.
-	send(*flight)
-	// post sends a notification or a response, at most once.
-	post(wire.Message) error
+// canceller is whoever has a flight under way.
+type canceller interface {
 	// abandon gives up a flight that was sent: the server is told, and the
 	// flight settles as cancelled. note is the client's own notification, nil if
 	// it sent none.
 	abandon(f *flight, note *wire.Message)
+}
+
+// link is one live connection to a server.
+type link interface {
+	canceller
+	// send starts a request. It returns at once; the flight settles exactly once.
+	send(*flight)
+	// post sends a notification or a response, at most once.
+	post(wire.Message) error
 	// attend opens the channel for what the server says outside of calls, where
 	// the transport needs one.
 	attend()
@@ -96,8 +110,9 @@ type link interface {
 	// speak tells the transport which protocol version was agreed on; some send
 	// it along with every message.
 	speak(version string)
-	// share says that several clients will use the link. Called before it is used.
-	share()
+	// adopt gives the link to whoever hears through hear: one session, or, when
+	// shared, all of them. A link that was asked for its era changes hands so.
+	adopt(hear receiver, shared bool)
 }
 
 // receiver takes what a link hears outside of replies. f is the flight it

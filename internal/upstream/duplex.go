@@ -18,11 +18,10 @@ import (
 type duplex struct {
 	// write hands one message to the stream without waiting for the peer.
 	write func(m wire.Message, id []byte, r *wire.Receipt) error
-	hear  receiver
-	// shared: several clients use this link, so progress tokens are replaced too.
-	shared bool
 
 	mu      sync.Mutex
+	hear    receiver
+	shared  bool // several clients use this link, so progress tokens are replaced too
 	lastID  uint64
 	pending map[uint64]*flight
 	down    *fault.Fault
@@ -30,10 +29,11 @@ type duplex struct {
 }
 
 func (d *duplex) send(f *flight) {
-	if d.shared || f.on != nil {
+	d.mu.Lock()
+	shared := d.shared
+	if shared || f.on != nil {
 		f.token, _ = wire.Member(f.msg.Params(), "_meta", "progressToken")
 	}
-	d.mu.Lock()
 	if d.down != nil {
 		down := *d.down
 		d.mu.Unlock()
@@ -51,7 +51,7 @@ func (d *duplex) send(f *flight) {
 	d.mu.Unlock()
 
 	m := f.msg
-	if d.shared && f.token != nil {
+	if shared && f.token != nil {
 		m = m.WithParams(wire.Set(m.Params(), f.key, "_meta", "progressToken"))
 	}
 	if err := d.write(borrowed(m), f.key, &f.receipt); err != nil {
@@ -83,7 +83,11 @@ func (d *duplex) post(m wire.Message) error {
 	return d.write(m, nil, nil)
 }
 
-func (d *duplex) share() { d.shared = true }
+func (d *duplex) adopt(hear receiver, shared bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hear, d.shared = hear, shared
+}
 
 func (d *duplex) abandon(f *flight, note *wire.Message) {
 	d.forget(f)
@@ -102,7 +106,10 @@ func (d *duplex) abandon(f *flight, note *wire.Message) {
 // incoming takes one message that arrived on the stream.
 func (d *duplex) incoming(m wire.Message) {
 	if m.Kind != wire.Response {
-		d.hear(d.attribute(m))
+		d.mu.Lock()
+		hear, shared := d.hear, d.shared
+		d.mu.Unlock()
+		hear(d.attribute(m, shared))
 		return
 	}
 	if f := d.claim(m.ID()); f != nil {
@@ -128,10 +135,10 @@ func (d *duplex) claim(id []byte) *flight {
 }
 
 // attribute finds the flight that a notification or request belongs to.
-func (d *duplex) attribute(m wire.Message) (wire.Message, *flight) {
+func (d *duplex) attribute(m wire.Message, shared bool) (wire.Message, *flight) {
 	method := m.Method()
 	if method == wire.MethodProgress {
-		return d.attributeProgress(m)
+		return d.attributeProgress(m, shared)
 	}
 	if id, ok := wire.Member(m.Params(), "_meta", wire.MetaSubscription); ok {
 		if f := d.find(id); f != nil {
@@ -144,13 +151,13 @@ func (d *duplex) attribute(m wire.Message) (wire.Message, *flight) {
 	if standsAlone(method) {
 		return m, nil
 	}
-	// Nothing in the message says which request caused it. The youngest one that
-	// can hear it is the best guess; with one request under way it is certain.
+	// Nothing in the message says which request caused it. The youngest one is
+	// the best guess; with one request under way it is certain.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var youngest *flight
 	for _, f := range d.pending {
-		if f.on != nil && (youngest == nil || f.id > youngest.id) && f.msg.Method() != wire.MethodListen {
+		if f.call != nil && (youngest == nil || f.id > youngest.id) && f.msg.Method() != wire.MethodListen {
 			youngest = f
 		}
 	}
@@ -167,12 +174,12 @@ func standsAlone(method string) bool {
 	return false
 }
 
-func (d *duplex) attributeProgress(m wire.Message) (wire.Message, *flight) {
+func (d *duplex) attributeProgress(m wire.Message, shared bool) (wire.Message, *flight) {
 	token, ok := wire.Member(m.Params(), "progressToken")
 	if !ok {
 		return m, nil
 	}
-	if !d.shared {
+	if !shared {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, f := range d.pending {

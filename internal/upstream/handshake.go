@@ -31,7 +31,7 @@ func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 		if d != nil {
 			s.server.learn(wire.Legacy)
 			if first != nil {
-				first.Done(o)
+				first.finish(o)
 			}
 			return d, nil
 		}
@@ -41,7 +41,7 @@ func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 		}
 		if d := s.tryModern(l); d != nil {
 			if first != nil {
-				first.Done(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
+				first.finish(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
 			}
 			return d, nil
 		}
@@ -58,7 +58,7 @@ func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 		return nil, s.giveUp(first, o)
 	}
 	if first != nil {
-		first.Done(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
+		first.finish(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
 	}
 	return d, nil
 }
@@ -99,7 +99,7 @@ func (s *Session) giveUp(first *Call, o Outcome) *fault.Fault {
 		flt.Moment = fault.AtHandshake
 	}
 	if first != nil {
-		first.Done(o)
+		first.finish(o)
 	}
 	waiting := *flt
 	waiting.Delivery = fault.Unsent // the handshake failed; nothing else was sent
@@ -157,25 +157,20 @@ func (s *Session) tryModern(l link) *uplift {
 		<-l.closed()
 		l = nil
 	}
-	if l != nil {
-		// The link becomes the shared one only if the answer is yes.
-		o := s.discover(l, s.server.spec.ProbeTimeout)
-		s.server.drop(l)
-		if !isDiscovery(o) {
+	if l == nil {
+		shared, flt := s.server.openShared()
+		if flt != nil {
 			return nil
 		}
-		<-l.closed()
+		l = shared
 	}
-	shared, flt := s.server.openShared()
-	if flt != nil {
+	o := s.discover(l, s.server.spec.ProbeTimeout)
+	if !isDiscovery(o) || o.Reply.Result() == nil {
+		s.server.drop(l)
 		return nil
 	}
-	o := s.discover(shared, s.server.spec.StartTimeout)
-	d := s.uplift(shared, o)
-	if d != nil {
-		s.server.learn(wire.Modern)
-	}
-	return d
+	s.server.learn(wire.Modern)
+	return s.uplift(s.server.promote(l), o)
 }
 
 // discover asks the server to describe itself, in our own name.
@@ -220,21 +215,29 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 		}
 		return &stateless{session: s}, nil
 	case wire.Legacy:
-		return s.downshift(nil)
+		return s.downshift(nil, nil)
 	}
 	l, flt := s.server.openShared()
 	if flt != nil {
 		return nil, flt
 	}
-	o := s.discover(l, s.server.spec.ProbeTimeout)
-	if isDiscovery(o) {
-		s.server.learn(wire.Modern)
-		return &stateless{session: s}, nil
+	l.speak(wire.ModernVersion)
+	probe := s.begin(l, wire.MethodDiscover, modernParams(nil, modernMeta(nil)))
+	silence := time.NewTimer(s.server.spec.ProbeTimeout)
+	defer silence.Stop()
+	select {
+	case o := <-probe:
+		if isDiscovery(o) {
+			s.server.learn(wire.Modern)
+			return &stateless{session: s}, nil
+		}
+		if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
+			return nil, o.Fault // it never came to a question of era
+		}
+		return s.downshift(l, nil)
+	case <-silence.C:
+		return s.downshift(l, probe)
 	}
-	if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
-		return nil, o.Fault // it never came to a question of era
-	}
-	return s.downshift(l)
 }
 
 // relay is the dialect of client and server of the legacy era: nothing changes.
@@ -243,7 +246,7 @@ type relay struct {
 	link    link
 }
 
-func (r *relay) call(c *Call)        { r.session.launch(r.link, c, c.Msg, nil) }
+func (r *relay) call(c *Call)        { r.session.launch(r.link, c) }
 func (r *relay) send(m wire.Message) { _ = r.link.post(m) }
 func (r *relay) attend()             { r.link.attend() }
 func (r *relay) usable() bool        { return r.link.trouble() == nil }
@@ -260,10 +263,10 @@ type stateless struct{ session *Session }
 func (d *stateless) call(c *Call) {
 	l, flt := d.session.server.openShared()
 	if flt != nil {
-		c.Done(Outcome{Fault: flt})
+		c.finish(Outcome{Fault: flt})
 		return
 	}
-	d.session.launch(l, c, c.Msg, nil)
+	d.session.launch(l, c)
 }
 
 func (d *stateless) send(m wire.Message) {

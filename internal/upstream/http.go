@@ -29,4 +29,4 @@ func (l *httpLink) close()                                {}
 func (l *httpLink) closed() <-chan struct{}               { return nil }
 func (l *httpLink) trouble() *fault.Fault                 { return nil }
 func (l *httpLink) speak(version string)                  {}
-func (l *httpLink) share()                                {}
+func (l *httpLink) adopt(receiver, bool)                  {}

@@ -168,7 +168,7 @@ func (s *Server) openShared() (link, *fault.Fault) {
 	s.drop(stale)
 	l, flt := s.dial(hearShared)
 	if flt == nil {
-		l.share()
+		l.adopt(hearShared, true)
 	}
 	s.mu.Lock()
 	s.dialing = nil
@@ -181,6 +181,33 @@ func (s *Server) openShared() (link, *fault.Fault) {
 		return nil, flt
 	}
 	return l, nil
+}
+
+// promote makes a session's link the shared one, for a server that turned out to
+// be modern. If there is a shared link already, the session's own is dropped.
+func (s *Server) promote(l link) link {
+	l.adopt(hearShared, true)
+	s.mu.Lock()
+	if s.shared != nil && s.shared.trouble() == nil {
+		other := s.shared
+		s.mu.Unlock()
+		s.drop(l)
+		return other
+	}
+	s.shared = l
+	s.mu.Unlock()
+	return l
+}
+
+// demote takes the shared link away from the others, for a server that turned
+// out to be legacy: it becomes the link of the session that asked.
+func (s *Server) demote(l link, hear receiver) {
+	s.mu.Lock()
+	if s.shared == l {
+		s.shared = nil
+	}
+	s.mu.Unlock()
+	l.adopt(hear, false)
 }
 
 // hearShared takes what a modern server says. Everything it may say belongs to a

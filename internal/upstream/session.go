@@ -83,7 +83,7 @@ func (s *Session) Do(c *Call) {
 	s.mu.Lock()
 	if s.state == ended {
 		s.mu.Unlock()
-		c.Done(Outcome{Fault: sessionEnded()})
+		c.finish(Outcome{Fault: sessionEnded()})
 		return
 	}
 	again := s.peer.Era == wire.Legacy && c.Msg.Method() == wire.MethodInitialize && s.state == open
@@ -141,6 +141,7 @@ func (s *Session) Cancel(c *Call, note *wire.Message) {
 	c.gone.Store(true)
 	if f := c.flight.Load(); f != nil {
 		f.link.abandon(f, note)
+		c.finish(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 		return
 	}
 	s.mu.Lock()
@@ -154,7 +155,7 @@ func (s *Session) Cancel(c *Call, note *wire.Message) {
 	}
 	s.mu.Unlock()
 	if found {
-		c.Done(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
+		c.finish(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 	}
 }
 
@@ -183,7 +184,7 @@ func (s *Session) Close() {
 	}
 	for _, w := range left {
 		if w.call != nil {
-			w.call.Done(Outcome{Fault: sessionEnded()})
+			w.call.finish(Outcome{Fault: sessionEnded()})
 		}
 	}
 	if d != nil {
@@ -217,7 +218,7 @@ func (s *Session) connect() {
 		for _, w := range left {
 			if w.call != nil {
 				one := *flt
-				w.call.Done(Outcome{Fault: &one})
+				w.call.finish(Outcome{Fault: &one})
 			}
 		}
 		return
@@ -257,13 +258,12 @@ func (s *Session) flush(d dialect) {
 	}
 }
 
-// launch sends a call over a link. msg is what to send: the call's own message,
-// or what a bridge has made of it. done nil reports straight to the call.
-func (s *Session) launch(l link, c *Call, msg wire.Message, done func(Outcome)) {
-	if done == nil {
-		done = c.Done
-	}
-	f := &flight{link: l, msg: msg, header: c.Header, on: c.On, peer: s.peer.Message, done: done}
+// launch sends a call over a link as it is, and reports straight to it.
+func (s *Session) launch(l link, c *Call) { s.fly(l, c, c.Msg, c.On, c.finish) }
+
+// fly sends what a bridge has made of a call. on and done stand for the call's own.
+func (s *Session) fly(l link, c *Call, msg wire.Message, on func(wire.Message), done func(Outcome)) {
+	f := &flight{link: l, call: c, msg: msg, header: c.Header, on: on, peer: s.peer.Message, done: done}
 	c.flight.Store(f)
 	if c.gone.Load() {
 		f.fail(&fault.Fault{Delivery: fault.Cancelled})
@@ -277,28 +277,37 @@ var ownIDs atomic.Int64
 
 // ask sends a request of our own and waits for the outcome.
 func (s *Session) ask(l link, method string, params []byte, timeout time.Duration) Outcome {
+	q := s.begin(l, method, params)
+	limit := time.NewTimer(timeout)
+	defer limit.Stop()
+	select {
+	case o := <-q:
+		return o
+	case <-limit.C:
+		return tooSlow(method, timeout)
+	}
+}
+
+// begin sends a request of our own. The outcome comes over the channel, also
+// long after somebody has stopped waiting for it.
+func (s *Session) begin(l link, method string, params []byte) <-chan Outcome {
 	got := make(chan Outcome, 1)
 	id := strconv.AppendQuote(nil, "mcpmend-"+strconv.FormatInt(ownIDs.Add(1), 10))
-	f := &flight{
+	l.send(&flight{
 		link: l,
 		msg:  wire.NewRequest(id, method, params),
 		peer: func(m wire.Message) { m.Release() },
 		done: func(o Outcome) { got <- o },
-	}
-	l.send(f)
-	limit := time.NewTimer(timeout)
-	defer limit.Stop()
-	select {
-	case o := <-got:
-		return o
-	case <-limit.C:
-		f.settle(Outcome{Fault: &fault.Fault{
-			Delivery: fault.Silent,
-			Evidence: fault.Evidence{Text: "no answer to " + method + " within " + timeout.String(), Moment: fault.AtHandshake},
-			Cause:    errTimeout,
-		}})
-		return <-got
-	}
+	})
+	return got
+}
+
+func tooSlow(method string, timeout time.Duration) Outcome {
+	return Outcome{Fault: &fault.Fault{
+		Delivery: fault.Silent,
+		Evidence: fault.Evidence{Text: "no answer to " + method + " within " + timeout.String(), Moment: fault.AtHandshake},
+		Cause:    errTimeout,
+	}}
 }
 
 // hear takes what the session's own link hears outside of replies.

@@ -191,3 +191,9 @@ func OneLine(raw []byte) []byte {
 	}
 	return out
 }
+
+// Prepend is the object with members, written as `"key":value,…`, put in front
+// of its own.
+func Prepend(object, members []byte) []byte {
+	return insertFirst(object, Span{0, len(object)}, append([]byte(nil), members...))
+}
