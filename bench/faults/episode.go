@@ -68,7 +68,7 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 		return nil, err
 	}
 	e.Dir = dir
-	ctx, stop := context.WithTimeout(ctx, 4*sc.Deadline+2*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, b.soak+4*sc.Deadline+2*time.Minute)
 	defer stop()
 	e.ctx = ctx
 	defer func() {
@@ -326,7 +326,9 @@ func (e *Episode) ServerPid() int { return ledger.LastPid(e.Book()) }
 func (e *Episode) Struck(pid int, what string) { e.strike(oracle.Strike{Pid: pid, What: what}) }
 
 // StruckOp records one that concerns a single operation.
-func (e *Episode) StruckOp(op *driver.Op, what string) { e.strike(oracle.Strike{Op: op.ID, What: what}) }
+func (e *Episode) StruckOp(op *driver.Op, what string) {
+	e.strike(oracle.Strike{Op: op.ID, What: what})
+}
 
 func (e *Episode) strike(s oracle.Strike) {
 	s.At = ledger.Now()

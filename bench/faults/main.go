@@ -46,7 +46,7 @@ func run() int {
 	var only, with string
 	var suts multi
 	flag.BoolVar(&b.quick, "quick", false, "a representative run in under 45 seconds")
-	flag.IntVar(&b.calls, "calls", 0, "faulted calls per system to aim for (default 100000; 1500 with --quick)")
+	flag.IntVar(&b.calls, "calls", 0, "faulted calls per system to aim for (default 100000; 1000 with --quick)")
 	flag.Int64Var(&b.seed, "seed", 1, "everything random follows from it")
 	flag.StringVar(&only, "only", "", "run these scenarios only, such as A03,C05 or B")
 	flag.StringVar(&b.systemNames, "systems", "", "run these systems only, such as direct,mcpmend")
@@ -59,6 +59,7 @@ func run() int {
 	flag.IntVar(&b.jobs, "j", 8, "episodes at a time")
 	flag.BoolVar(&b.keep, "keep", false, "keep the episodes' directories")
 	flag.BoolVar(&b.list, "list", false, "list the scenarios and do nothing")
+	flag.BoolVar(&b.verbose, "v", false, "say on stderr what is done")
 	flag.Parse()
 	b.only, b.npm = splitList(only), with == "npm"
 	b.custom = suts

@@ -28,6 +28,12 @@ func one(f ledger.Fault) ledger.Plan {
 	return ledger.Plan{Faults: []ledger.Fault{f}}
 }
 
+// some is a plan with a fault at one phase of every fourth operation.
+func some(f ledger.Fault) ledger.Plan {
+	f.Op, f.Every, f.Times = ledger.Any, 4, -1
+	return ledger.Plan{Faults: []ledger.Fault{f}}
+}
+
 // processFaults is part A: a server that is a child process, and what becomes of it.
 var processFaults = []Scenario{
 	{
@@ -112,7 +118,7 @@ var processFaults = []Scenario{
 		Check: noticedWithin(6 * time.Second),
 	},
 	{
-		ID: "A11", Title: "SIGSTOP, then 1 MiB of arguments (the pipe is full)", Slow: true, Quick: true, Deadline: 8 * time.Second,
+		ID: "A11", Title: "SIGSTOP, then 1 MiB of arguments (the pipe is full)", Slow: true, Quick: true, Ops: 8, Deadline: 8 * time.Second,
 		Args: map[string]any{"payload": strings.Repeat("a", 1<<20)},
 		Play: func(e *Episode) {
 			e.Run(e.Ops[:2])
@@ -157,7 +163,7 @@ var processFaults = []Scenario{
 		Check: notKilled,
 	},
 	{
-		ID: "A14", Title: "an asynchronous tool with progress, longer than the deadline (60 s; quick 6 s)", Slow: true, Quick: true,
+		ID: "A14", Title: "an asynchronous tool with progress, longer than the deadline (60 s; quick 6 s)", Slow: true,
 		Deadline: 90 * time.Second, Reach: oracle.Harmless, Ops: 3, AtOnce: 3,
 		Play: func(e *Episode) {
 			for _, op := range e.Ops {
@@ -257,7 +263,7 @@ var processFaults = []Scenario{
 		Check: notKilled,
 	},
 	{
-		ID: "A26", Title: "200 MB on stderr without a newline", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: 200,
+		ID: "A26", Title: "200 MB on stderr without a newline", Slow: true, Reach: oracle.Harmless, Ops: 200,
 		Plan: one(ledger.Fault{At: ledger.AfterRead, Do: ledger.Flood, N: 200 << 20}),
 		Play: func(e *Episode) {
 			e.Run(e.Ops[:2])

@@ -27,38 +27,37 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C02", Title: "reset before the request is read", HTTP: true, Bulk: true, Quick: true, Reach: oracle.Silent, Alone: true,
-		Wire: []inject.Rule{{Op: 2, Request: true, Do: inject.Reset}, {Op: 5, Request: true, Do: inject.Reset}},
+		ID: "C02", Title: "reset before the request is read", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Request: true, Do: inject.Reset}},
 	},
 	{
-		ID: "C03", Title: "executed, then the connection breaks before the headers", HTTP: true, Bulk: true, Quick: true, Reach: oracle.Silent, Alone: true,
-		Wire: []inject.Rule{{Op: 2, Do: inject.Reset}, {Op: 5, Do: inject.Close}},
+		ID: "C03", Title: "executed, then the connection breaks before the headers", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Do: inject.Reset}},
+		Vary: func(e *Episode, _ *ledger.Plan, wire []inject.Rule) {
+			wire[0].Do = []inject.Break{inject.Reset, inject.Close}[e.Variant(2)]
+		},
 	},
 	{
-		ID: "C04", Title: "a reused idle connection closes as the request is sent", HTTP: true, Bulk: true, Quick: true, Reach: oracle.Silent, Alone: true,
-		Wire: []inject.Rule{{Op: 4, Request: true, Do: inject.Close}, {Op: 5, Request: true, Do: inject.Close}},
-		Play: fourThenRest,
+		ID: "C04", Title: "a reused idle connection closes as the request is sent", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Request: true, Do: inject.Close}},
 	},
 	{
-		ID: "C05", Title: "truncated JSON body", HTTP: true, Bulk: true, Quick: true, Reach: oracle.Partial, Alone: true,
-		Plan: ledger.Plan{Faults: []ledger.Fault{
-			{At: ledger.AfterCommit, Op: ledger.Any, Hold: together, Do: ledger.Sleep},
-			{At: ledger.MidReply, Op: 3, Do: ledger.Drop},
-		}},
-		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) { p.Faults[1].N = 1 + e.Rand.IntN(60) },
+		ID: "C05", Title: "truncated JSON body", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Partial, Alone: true,
+		Plan: some(ledger.Fault{At: ledger.MidReply, Do: ledger.Drop}),
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) { p.Faults[0].N = 1 + e.Rand.IntN(60) },
 	},
 	{
-		ID: "C06", Title: "200 with a login page, or 202 with nothing", HTTP: true, Bulk: true, Quick: true, Reach: oracle.Partial, Alone: true,
+		ID: "C06", Title: "200 with a login page, or 202 with nothing", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Partial, Alone: true,
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
-			p.Faults = one([]ledger.Fault{
+			p.Faults = some([]ledger.Fault{
 				{At: ledger.AfterRead, Do: ledger.Respond, N: 200, Text: "<!DOCTYPE html><title>Sign in</title>", Header: map[string]string{"Content-Type": "text/html"}},
 				{At: ledger.AfterCommit, Do: ledger.Respond, N: 202},
 			}[e.Variant(2)]).Faults
 		},
 	},
 	{
-		ID: "C07", Title: "executed, then 500, 502, 503 or 504", HTTP: true, Bulk: true, Quick: true, Reach: oracle.Silent, Alone: true,
-		Plan: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Respond, Text: "upstream error"}),
+		ID: "C07", Title: "executed, then 500, 502, 503 or 504", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		Plan: some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Respond, Text: "upstream error"}),
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			p.Faults[0].N = []int{500, 502, 503, 504}[e.Rand.IntN(4)]
 		},
@@ -76,7 +75,7 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C09", Title: "the session is gone: 404", HTTP: true, Eras: legacyOnly, Bulk: true, Quick: true, Reach: oracle.Refused,
+		ID: "C09", Title: "the session is gone: 404", HTTP: true, Eras: legacyOnly, Bulk: true, Hits: 9, Quick: true, Reach: oracle.Refused,
 		Plan: one(ledger.Fault{At: ledger.AfterReply, Do: ledger.LoseSession}),
 		Play: fourThenRest,
 		Check: func(e *Episode, s *oracle.Score) {
@@ -86,7 +85,7 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C10", Title: "the session is gone: 400, 401, 409, or 200 with an error", HTTP: true, Eras: legacyOnly, Bulk: true, Quick: true, Reach: oracle.Hopeless,
+		ID: "C10", Title: "the session is gone: 400, 401, 409, or 200 with an error", HTTP: true, Eras: legacyOnly, Bulk: true, Hits: 9, Quick: true, Reach: oracle.Hopeless,
 		Plan: one(ledger.Fault{At: ledger.AfterReply, Do: ledger.LoseSession}),
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			p.LostSession = []int{400, 401, 409, 200}[e.Variant(4)]
@@ -95,7 +94,7 @@ var httpFaults = []Scenario{
 	},
 	{
 		ID: "C11", Title: "a black hole, before the request or before the answer", HTTP: true, Slow: true, Quick: true, Reach: oracle.Silent, Alone: true,
-		Deadline: 20 * time.Second, Variants: 2,
+		Deadline: 15 * time.Second, Variants: 2,
 		Wire: []inject.Rule{{Op: 3, Do: inject.BlackHole}},
 		Vary: func(e *Episode, _ *ledger.Plan, wire []inject.Rule) { wire[0].Request = e.Variant(2) == 0 },
 		Check: func(e *Episode, s *oracle.Score) {
@@ -105,7 +104,7 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C12", Title: "a black hole that heals (8 s; quick 3 s)", HTTP: true, Slow: true, Quick: true, Reach: oracle.Hopeless, Alone: true,
+		ID: "C12", Title: "a black hole that heals (8 s; quick 3 s)", HTTP: true, Slow: true, Reach: oracle.Hopeless, Alone: true,
 		Deadline: 20 * time.Second, Variants: 2,
 		Wire: []inject.Rule{{Op: 3, Do: inject.BlackHole}},
 		Vary: func(e *Episode, _ *ledger.Plan, wire []inject.Rule) {
@@ -118,8 +117,8 @@ var httpFaults = []Scenario{
 		Wire: []inject.Rule{{Op: 3, Do: inject.Drip, For: 15 * time.Millisecond}},
 	},
 	{
-		ID: "C14", Title: "an event stream is dropped, no event ids", HTTP: true, Bulk: true, Quick: true, Reach: oracle.Started, Alone: true,
-		Plan: ledger.Plan{SSE: true, Faults: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}).Faults},
+		ID: "C14", Title: "an event stream is dropped, no event ids", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Started, Alone: true,
+		Plan: ledger.Plan{SSE: true, Faults: some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}).Faults},
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) { p.Faults[0].N = e.Variant(2) },
 	},
 	{
@@ -127,7 +126,7 @@ var httpFaults = []Scenario{
 		Plan: ledger.Plan{SSE: true, Resumable: true, Faults: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}).Faults},
 	},
 	{
-		ID: "C16", Title: "resuming brings duplicates and a stranger's answer", HTTP: true, Eras: legacyOnly, Slow: true, Quick: true, Reach: oracle.Harmless, Alone: true,
+		ID: "C16", Title: "resuming brings duplicates and a stranger's answer", HTTP: true, Eras: legacyOnly, Slow: true, Reach: oracle.Harmless, Alone: true,
 		Plan: ledger.Plan{SSE: true, Resumable: true, Replay: true, Faults: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}).Faults},
 	},
 	{
@@ -141,7 +140,7 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C18", Title: "an endless body, plain or as a gzip bomb", HTTP: true, Slow: true, Quick: true, Reach: oracle.Partial, Alone: true, Variants: 2,
+		ID: "C18", Title: "an endless body, plain or as a gzip bomb", HTTP: true, Slow: true, Reach: oracle.Partial, Alone: true, Variants: 2,
 		Deadline: 15 * time.Second,
 		Plan:     one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Bomb}),
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {

@@ -51,7 +51,7 @@ var protocolFaults = []Scenario{
 		Tools: []string{ledger.Lying}, Plan: crash(ledger.AfterCommit, ledger.Exit, 1),
 	},
 	{
-		ID: "D06", Title: "the list is empty, has 5 000 tools, or its pages break off", Quick: true, Slow: true, Variants: 3, Reach: oracle.Hopeless,
+		ID: "D06", Title: "the list is empty, has 5 000 tools, or its pages break off", Slow: true, Variants: 3, Reach: oracle.Hopeless,
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			p.Tools = []string{"empty", "many", "bad-cursor"}[e.Variant(3)]
 		},
@@ -65,7 +65,7 @@ var protocolFaults = []Scenario{
 		},
 	},
 	{
-		ID: "D07", Title: "taken back before it is sent, during the work, and as the reply comes", Quick: true, Bulk: true, Reach: oracle.Hopeless, Alone: true,
+		ID: "D07", Title: "taken back before it is sent, during the work, and as the reply comes", Quick: true, Bulk: true, Hits: 3, Reach: oracle.Hopeless, Alone: true,
 		Args: map[string]any{"work_ms": 20},
 		Play: func(e *Episode) {
 			now, during, late := make(chan struct{}), make(chan struct{}), make(chan struct{})

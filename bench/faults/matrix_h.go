@@ -40,7 +40,7 @@ var gatewayFaults = []Scenario{
 	{ID: "H03", Title: "disk full for journal, checkpoint or configuration", Pending: "comes with the state store"},
 	{ID: "H04", Title: "fsync fails", Pending: "comes with the state store"},
 	{
-		ID: "H05", Title: "no more file descriptors in the system", Quick: true, Slow: true, Reach: oracle.Hopeless, Deadline: 8 * time.Second,
+		ID: "H05", Title: "no more file descriptors in the system", Slow: true, Reach: oracle.Hopeless, Deadline: 8 * time.Second,
 		Play: func(e *Episode) {
 			e.Run(e.Ops[:4])
 			restore := inject.LimitFiles(e.Proc.Pid(), inject.Files(e.Proc.Pid()))

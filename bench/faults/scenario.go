@@ -52,10 +52,14 @@ type Scenario struct {
 	Alone bool
 	// NoFault is the control: nothing may go wrong, and nothing strikes.
 	NoFault bool
-	// Bulk rows are cheap and carry the many calls of a full run.
+	// Bulk rows are cheap and carry the many calls of a full run; Hits is how
+	// many operations the fault meets in one episode.
 	Bulk bool
-	// Slow rows mostly wait; Quick rows are part of the quick run.
+	Hits int
+	// Slow rows mostly wait; Timed rows measure and have the machine to themselves;
+	// Quick rows are part of the quick run.
 	Slow  bool
+	Timed bool
 	Quick bool
 
 	// Play runs the operations; by default all of them, at once.
@@ -85,6 +89,9 @@ func (s Scenario) withDefaults() Scenario {
 		if s.HTTP {
 			s.Eras = []string{"legacy", "modern"}
 		}
+	}
+	if s.Hits == 0 {
+		s.Hits = together
 	}
 	if s.Play == nil {
 		s.Play = func(e *Episode) { e.Run(e.Ops) }

@@ -20,7 +20,12 @@ func (b *bench) findSystems(ctx context.Context) error {
 		b.absent = append(b.absent, "mcpmend: "+err.Error())
 	} else {
 		for _, trust := range []oracle.Trust{oracle.TrustNone, oracle.TrustReadOnly, oracle.TrustAll} {
-			all = append(all, system.Mend(b.mendBinary, trust))
+			s, err := system.Mend(b.mendBinary, trust)
+			if err != nil {
+				b.absent = append(b.absent, err.Error())
+				continue
+			}
+			all = append(all, s)
 		}
 	}
 	for _, c := range b.custom {

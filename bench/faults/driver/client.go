@@ -224,5 +224,9 @@ func Run(ctx context.Context, clients []*Client, ops []*Op, atOnce int) {
 
 // Describe is op in one line, for reports of what went wrong.
 func (op *Op) Describe() string {
-	return fmt.Sprintf("%s %s: %s after %v: %s", op.ID, op.Tool, op.Outcome, (op.Answered - op.Invoked).Round(time.Millisecond), op.Text)
+	after := "no answer"
+	if op.Answered > 0 {
+		after = "after " + (op.Answered - op.Invoked).Round(time.Millisecond).String()
+	}
+	return fmt.Sprintf("%s %s: %s, %s: %s", op.ID, op.Tool, op.Outcome, after, op.Text)
 }

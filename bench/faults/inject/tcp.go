@@ -29,9 +29,11 @@ const (
 
 // Rule breaks the connection that carries an operation.
 type Rule struct {
-	// Op is the index of the operation, or ledger.Any.
-	Op int
-	// Times bounds how often the rule strikes; 0 means once.
+	// Op is the index of the operation, or ledger.Any; then Every strikes each
+	// nth only, the first time it comes.
+	Op    int
+	Every int
+	// Times bounds how often the rule strikes; 0 means once, -1 always.
 	Times int
 	// Request strikes before a byte of the request is passed on; otherwise it
 	// is the answer that is broken, after so many bytes of it.
@@ -50,9 +52,9 @@ type Proxy struct {
 	listener net.Listener
 	addr     string
 	rules    []Rule
+	met      map[string]bool // operations that were struck
 	conns    map[net.Conn]bool
 	strikes  []oracle.Strike
-	seen     map[string]int // requests per operation
 	closed   bool
 	plain    bool // on a raw proxy: something other than TLS came
 	raw      bool
@@ -60,9 +62,11 @@ type Proxy struct {
 
 // NewProxy listens on a free port of the loopback and passes on to target.
 func NewProxy(target string, rules []Rule) (*Proxy, error) {
-	p := &Proxy{target: target, rules: append([]Rule(nil), rules...), conns: map[net.Conn]bool{}, seen: map[string]int{}}
+	p := &Proxy{target: target, rules: append([]Rule(nil), rules...), met: map[string]bool{}, conns: map[net.Conn]bool{}}
 	for i := range p.rules {
-		p.rules[i].Times = max(p.rules[i].Times, 1)
+		if p.rules[i].Times == 0 {
+			p.rules[i].Times = 1
+		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -185,13 +189,19 @@ func (p *Proxy) take(raw []byte) (Rule, string, bool) {
 	op := string(m[1])
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen[op]++
 	for i := range p.rules {
 		r := &p.rules[i]
-		if r.Times > 0 && (r.Op == ledger.Any || r.Op == ledger.Index(op)) {
-			r.Times--
-			return *r, op, true
+		if r.Times == 0 || r.Op != ledger.Any && r.Op != ledger.Index(op) {
+			continue
 		}
+		if r.Every > 1 && (ledger.Index(op)%r.Every != r.Every-1 || p.met[op]) {
+			continue
+		}
+		p.met[op] = true
+		if r.Times > 0 {
+			r.Times--
+		}
+		return *r, op, true
 	}
 	return Rule{}, op, false
 }

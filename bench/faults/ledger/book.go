@@ -3,10 +3,12 @@ package ledger
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,18 +61,25 @@ func Now() time.Duration {
 
 // Book is the ledger of effects: an append-only file that every instance of
 // the server writes to. A line is one write to a file opened O_APPEND, so lines
-// of two processes do not mix, and nothing is ever de-duplicated.
+// of two processes do not mix, and nothing is ever de-duplicated. The strikes
+// have a file of their own, because each strike needs to know of the others.
 type Book struct {
-	mu   sync.Mutex
-	file *os.File
-	path string
+	mu      sync.Mutex
+	file    *os.File
+	strikes *os.File
 }
 
-func bookPath(dir string) string { return filepath.Join(dir, "book") }
+func bookPath(dir string) string    { return filepath.Join(dir, "book") }
+func strikesPath(dir string) string { return filepath.Join(dir, "strikes") }
 
 // OpenBook opens the book in dir, creating it when it is not there.
 func OpenBook(dir string) (*Book, error) {
-	f, err := os.OpenFile(bookPath(dir), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	const flags = os.O_CREATE | os.O_APPEND | os.O_WRONLY
+	f, err := os.OpenFile(bookPath(dir), flags, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	strikes, err := os.OpenFile(strikesPath(dir), flags, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +88,11 @@ func OpenBook(dir string) (*Book, error) {
 		d.Sync()
 		d.Close()
 	}
-	return &Book{file: f, path: bookPath(dir)}, nil
+	return &Book{file: f, strikes: strikes}, nil
 }
 
-// Write appends lines with one write, and syncs when an effect depends on it.
+// Write appends lines of one kind with one write, and syncs when an effect
+// depends on it.
 func (b *Book) Write(sync bool, lines ...Line) error {
 	var buf bytes.Buffer
 	now, pid := Now(), os.Getpid()
@@ -91,16 +101,18 @@ func (b *Book) Write(sync bool, lines ...Line) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := b.file.Write(buf.Bytes()); err != nil {
+	file := b.file
+	if lines[0].Kind == Fired {
+		file = b.strikes
+	}
+	if _, err := file.Write(buf.Bytes()); err != nil {
 		return err
 	}
 	if sync {
-		return b.file.Sync()
+		return file.Sync()
 	}
 	return nil
 }
-
-func (b *Book) Close() error { return b.file.Close() }
 
 func dash(s string) string {
 	if s == "" {
@@ -109,9 +121,24 @@ func dash(s string) string {
 	return s
 }
 
-// ReadBook reads the whole book of dir; a book not yet begun is empty.
+// ReadBook reads the whole book of dir, strikes and all, in the order of time;
+// a book not yet begun is empty.
 func ReadBook(dir string) ([]Line, error) {
-	data, err := os.ReadFile(bookPath(dir))
+	lines, err := readLines(bookPath(dir))
+	if err != nil {
+		return nil, err
+	}
+	strikes, err := readLines(strikesPath(dir))
+	if err != nil {
+		return nil, err
+	}
+	lines = append(lines, strikes...)
+	slices.SortStableFunc(lines, func(a, b Line) int { return cmp.Compare(a.At, b.At) })
+	return lines, nil
+}
+
+func readLines(path string) ([]Line, error) {
+	data, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -145,8 +172,8 @@ func Await(ctx context.Context, dir string, ready func([]Line) bool) ([]Line, er
 	defer tick.Stop()
 	size := int64(-1)
 	for {
-		if st, err := os.Stat(bookPath(dir)); err == nil && st.Size() != size {
-			size = st.Size()
+		if now := sizeOf(bookPath(dir)) + sizeOf(strikesPath(dir)); now != size {
+			size = now
 			lines, err := ReadBook(dir)
 			if err == nil && ready(lines) {
 				return lines, nil
@@ -158,6 +185,14 @@ func Await(ctx context.Context, dir string, ready func([]Line) bool) ([]Line, er
 			return nil, ctx.Err()
 		}
 	}
+}
+
+func sizeOf(path string) int64 {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return st.Size()
 }
 
 // Count counts the lines of one kind.

@@ -309,9 +309,13 @@ func (h *httpReply) bomb(zipped bool) {
 	defer stop()
 	io.WriteString(out, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"`)
 	filler := []byte(strings.Repeat("x", 1<<20))
-	for total := 0; total < 4<<30 && ctx.Err() == nil; total += len(filler) {
+	for total := 0; ctx.Err() == nil; total += len(filler) {
 		if _, err := out.Write(filler); err != nil {
 			return
+		}
+		// Enough to be felt; after that it need not take the whole machine.
+		if total > 128<<20 {
+			time.Sleep(50 * time.Millisecond)
 		}
 	}
 }

@@ -86,7 +86,7 @@ type Fault struct {
 	At Phase `json:"at"`
 	// Op is the index of the operation, or Any.
 	Op int `json:"op"`
-	// Every, with Op Any, strikes each nth operation only.
+	// Every, with Op Any, strikes each nth operation only, the first time it comes.
 	Every int `json:"every,omitempty"`
 	// Times bounds how often it strikes over all instances: 0 means once, -1 always.
 	Times int `json:"times,omitempty"`

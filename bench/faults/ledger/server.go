@@ -90,16 +90,17 @@ func newServer(dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := ReadBook(dir)
+	before, err := readLines(strikesPath(dir))
 	if err != nil {
 		return nil, err
 	}
+	first := sizeOf(bookPath(dir)) == 0
 	book, err := OpenBook(dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &server{
-		plan: plan, book: book, first: Count(before, Start) == 0,
+		plan: plan, book: book, first: first,
 		points: newPoints(dir, book, plan.Faults, before),
 		calls:  map[string]*call{}, shed: map[string]int{},
 	}

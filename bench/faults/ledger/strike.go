@@ -27,9 +27,9 @@ type points struct {
 	dir    string
 
 	mu   sync.Mutex
-	seen []int   // operations that passed each fault
-	used []int   // strikes of each fault so far, here and in earlier instances
-	held []*hold // operations waiting at each fault
+	used []int           // strikes of each fault so far, here and in earlier instances
+	met  map[string]bool // operations that a repeated fault has struck
+	held []*hold         // operations waiting at each fault
 
 	stopped chan struct{} // closed when a stopped process goes on
 }
@@ -44,9 +44,14 @@ type hold struct {
 
 func newPoints(dir string, book *Book, faults []Fault, before []Line) *points {
 	n := len(faults)
-	p := &points{faults: faults, book: book, dir: dir, seen: make([]int, n), used: make([]int, n), held: make([]*hold, n), stopped: make(chan struct{})}
+	p := &points{faults: faults, book: book, dir: dir, used: make([]int, n), met: map[string]bool{}, held: make([]*hold, n), stopped: make(chan struct{})}
 	for i := range faults {
 		p.used[i] = struck(before, i)
+	}
+	for _, l := range before {
+		if l.Kind == Fired {
+			p.met[l.Op] = true
+		}
 	}
 	return p
 }
@@ -82,27 +87,36 @@ func (p *points) applies(i int, f Fault, c *call) bool {
 	if f.Op != Any {
 		return f.Op == c.index
 	}
+	if f.Every == 0 {
+		return true
+	}
+	// By index, and each operation once only: whoever sends it again shall meet
+	// a server that works.
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen[i]++
-	return f.Every == 0 || p.seen[i]%f.Every == 0
+	return c.index%f.Every == f.Every-1 && !p.met[c.op]
 }
 
 // claim takes one of the fault's strikes, across all instances: the book says
 // how many were used up, and a lock keeps two processes from using the same.
 func (p *points) claim(i int, f Fault, c *call) bool {
-	unlock := p.lock()
-	defer unlock()
-	lines, _ := ReadBook(p.dir)
-	used := struck(lines, i)
-	p.mu.Lock()
-	p.used[i] = used + 1
-	p.mu.Unlock()
-	if f.Times >= 0 && used >= max(f.Times, 1) {
-		return false
+	if f.Times >= 0 {
+		unlock := p.lock()
+		defer unlock()
+		lines, _ := readLines(strikesPath(p.dir))
+		used := struck(lines, i)
+		p.mu.Lock()
+		p.used[i] = used + 1
+		p.mu.Unlock()
+		if used >= max(f.Times, 1) {
+			return false
+		}
 	}
 	line := Line{Kind: Fired, Note: fmt.Sprintf("%d %s %s", i, f.At, f.Do)}
 	if c != nil {
+		p.mu.Lock()
+		p.met[c.op] = true
+		p.mu.Unlock()
 		line.Op, line.Tool = c.op, c.tool
 	}
 	p.book.Write(true, line)

@@ -100,6 +100,9 @@ type Score struct {
 	// Healable operations could have been saved, Healed ones were.
 	Healable int `json:"healable"`
 	Healed   int `json:"healed"`
+	// Exposed operations met a fault that must not be felt, Unharmed ones did not feel it.
+	Exposed  int `json:"exposed"`
+	Unharmed int `json:"unharmed"`
 	// Frames that reached the server for these operations.
 	Frames    int `json:"frames"`
 	CrossTalk int `json:"cross_talk"`
@@ -109,10 +112,11 @@ type Score struct {
 	Strikes   int `json:"strikes"`
 	Episodes  int `json:"episodes"`
 	// Detection and recovery, one value per strike that shows them.
-	TTD []time.Duration `json:"ttd,omitempty"`
-	TTR []time.Duration `json:"ttr,omitempty"`
-	// Latest is the longest time by which an answer overran its deadline.
-	Latest time.Duration `json:"latest"`
+	TTD []time.Duration `json:"-"`
+	TTR []time.Duration `json:"-"`
+	// Latest is the longest time by which an answer overran its deadline;
+	// negative when none did.
+	Latest time.Duration `json:"-"`
 	// Missed lists what the scenario asked for beyond the verdicts and did not get.
 	Missed map[string]int `json:"missed,omitempty"`
 	// Void says why this score proves nothing.
@@ -270,6 +274,13 @@ func (s *Score) heal(f Facts, over []time.Duration, op *driver.Op, t *trace, v V
 	if op.Cancelled || !healable {
 		return
 	}
+	if f.Reach == Harmless {
+		s.Exposed++
+		if v == Correct {
+			s.Unharmed++
+		}
+		return
+	}
 	s.Healable++
 	if v == Correct {
 		s.Healed++
@@ -355,6 +366,8 @@ func (s *Score) Add(o *Score) {
 	s.Lied += o.Lied
 	s.Healable += o.Healable
 	s.Healed += o.Healed
+	s.Exposed += o.Exposed
+	s.Unharmed += o.Unharmed
 	s.Frames += o.Frames
 	s.CrossTalk += o.CrossTalk
 	s.Blast += o.Blast

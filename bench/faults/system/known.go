@@ -1,6 +1,8 @@
 package system
 
 import (
+	"fmt"
+	"os/exec"
 	"regexp"
 	"strings"
 	"time"
@@ -29,29 +31,41 @@ func target(u Upstream) []string {
 	return append([]string{"--"}, u.Command...)
 }
 
-// Mend is mcpmend, told how far to trust annotations.
-func Mend(binary string, trust oracle.Trust) *System {
+// Mend is mcpmend, told how far to trust annotations. It is not at hand with a
+// trust that this build of it cannot be told.
+func Mend(binary string, trust oracle.Trust) (*System, error) {
+	help, _ := exec.Command(binary, "run", "--help").CombinedOutput()
+	knows := func(flag string) bool { return strings.Contains(string(help), flag) }
 	name := "mcpmend"
 	if trust != oracle.TrustNone {
 		name += "/" + string(trust)
+		if !knows("--trust") {
+			return nil, fmt.Errorf("%s: this build has no --trust", name)
+		}
 	}
 	run := func(extra ...string) func(Upstream) []string {
 		return func(u Upstream) []string {
-			argv := append([]string{binary, "run", "--trust", string(trust)}, extra...)
-			if u.Deadline > 0 {
+			argv := append([]string{binary, "run"}, extra...)
+			if knows("--trust") {
+				argv = append(argv, "--trust", string(trust))
+			}
+			if u.Deadline > 0 && knows("--timeout") {
 				argv = append(argv, "--timeout", u.Deadline.String())
 			}
-			if u.Secret != "" {
+			if u.Secret != "" && knows("--header") {
 				argv = append(argv, "--header", "Authorization: Bearer "+u.Secret)
 			}
 			return append(argv, target(u)...)
 		}
 	}
-	return &System{
-		Name: name, Trust: trust, Ours: true, Relays: true,
-		Stdio: run(), HTTP: run("--http", "127.0.0.1:0", "--no-token"),
+	s := &System{
+		Name: name, Trust: trust, Ours: true, Relays: true, Stdio: run(),
 		URL: regexp.MustCompile(`listening on (http://\S+)`),
 	}
+	if knows("--http") {
+		s.HTTP = run("--http", "127.0.0.1:0", "--no-token")
+	}
+	return s, nil
 }
 
 // Custom is any command line that speaks MCP over stdio. The words {command}
