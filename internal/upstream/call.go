@@ -72,6 +72,9 @@ type flight struct {
 
 	// Filled in by the link.
 	at    time.Time // when it was sent
+	// A reply that could not be read: since when, why, and its beginning.
+	garbledAt       time.Time
+	garbled, spoilt string
 	id    uint64
 	key   []byte // the id as sent
 	token []byte // the client's progress token as written, nil if there is none

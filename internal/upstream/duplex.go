@@ -121,6 +121,7 @@ func (d *duplex) incoming(m wire.Message) {
 		f.settle(Outcome{Reply: m})
 		return
 	}
+	d.stray(m)
 	m.Release()
 }
 
@@ -220,17 +221,39 @@ func (d *duplex) trouble() *fault.Fault {
 }
 
 // garbled handles a line that was no message. If it was meant as the reply to a
-// request, waiting longer for that reply is useless.
+// request, that request is given up soon, unless the right reply follows.
 func (d *duplex) garbled(j wire.Junk) {
 	if j.ID == nil {
 		return
 	}
-	if f := d.claim(j.ID); f != nil {
-		f.fail(&fault.Fault{
-			Delivery: fault.Partial,
-			Evidence: fault.Evidence{Text: "the reply could not be read: " + j.Reason.Error(), Moment: fault.AtCall},
-			Cause:    j.Reason,
-		})
+	if f := d.find(j.ID); f != nil {
+		d.spoil(f, j.Reason.Error(), j.Text)
+	}
+}
+
+func (d *duplex) spoil(f *flight, why string, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f.started.Store(true)
+	f.garbledAt, f.garbled, f.spoilt = time.Now(), why, string(text[:min(len(text), 200)])
+}
+
+// stray handles a reply that nobody waits for. Late replies to requests that were
+// given up are expected. An id we never used, while a single request waits, can
+// only be that request's reply with its id spoilt.
+func (d *duplex) stray(m wire.Message) {
+	n, err := strconv.ParseUint(string(bytes.Trim(m.ID(), `"`)), 10, 64)
+	d.mu.Lock()
+	ours := err == nil && n <= d.lastID
+	var only *flight
+	if !ours && len(d.pending) == 1 {
+		for _, f := range d.pending {
+			only = f
+		}
+	}
+	d.mu.Unlock()
+	if only != nil && m.Error() == nil {
+		d.spoil(only, "it came under an id that was never used", m.Raw)
 	}
 }
 
