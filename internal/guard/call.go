@@ -118,7 +118,24 @@ func (s *Session) Do(c *Call) {
 			return
 		}
 	}
-	s.server.ramp.enter(c.send)
+	c.enter()
+}
+
+// enter sends the call when there is room. Only tools do work that can be too
+// much; everything else goes ahead.
+func (c *Call) enter() {
+	if c.method == wire.MethodCall {
+		c.session.server.ramp.enter(c.sendEntered)
+		return
+	}
+	c.send()
+}
+
+func (c *Call) sendEntered() {
+	c.mu.Lock()
+	c.entered = true
+	c.mu.Unlock()
+	c.send()
 }
 
 // unavailable is the fault of a call that was not even sent.
@@ -178,11 +195,14 @@ func (c *Call) queueUp() bool {
 func (c *Call) send() {
 	c.mu.Lock()
 	if c.settled || c.ending != notEnding {
+		entered := c.entered
+		c.entered = false
 		c.mu.Unlock()
-		c.session.server.ramp.leave()
+		if entered {
+			c.session.server.ramp.leave()
+		}
 		return
 	}
-	c.entered = true
 	msg := c.Msg
 	if c.attempts > 0 {
 		// A new attempt has a new id, as the protocol demands.
@@ -372,7 +392,7 @@ func (c *Call) again() {
 	if c.session.server.up.Health().State == upstream.Dead && !c.queueUp() {
 		return
 	}
-	c.session.server.ramp.enter(c.send)
+	c.enter()
 }
 
 // mayGoOn checks the limits that stand beside the decision.

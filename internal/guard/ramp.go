@@ -12,7 +12,7 @@ import (
 // waited would otherwise fall on it together.
 type ramp struct {
 	mu      sync.Mutex
-	down    bool
+	up      bool      // the server is there; the zero value is the time before the first start
 	since   time.Time // of the recovery; zero when there is nothing to be careful about
 	running int
 	waiting []func()
@@ -28,14 +28,14 @@ const (
 // close says that the server is down, open that it is back.
 func (r *ramp) close() {
 	r.mu.Lock()
-	r.down = true
+	r.up = false
 	r.mu.Unlock()
 }
 
 func (r *ramp) open(now time.Time) {
 	r.mu.Lock()
-	if r.down {
-		r.down, r.since = false, now
+	if !r.up {
+		r.up, r.since = true, now
 	}
 	r.mu.Unlock()
 	r.release()
@@ -44,7 +44,7 @@ func (r *ramp) open(now time.Time) {
 // room is how many calls may run at once; 0 means any number. The caller holds mu.
 func (r *ramp) room(now time.Time) int {
 	switch {
-	case r.down:
+	case !r.up:
 		return 1
 	case r.since.IsZero():
 		return 0

@@ -13,12 +13,12 @@ const (
 	lookEvery   = 500 * time.Millisecond
 	stoppedIdle = time.Second             // a stopped process is killed after this long when nobody waits for it,
 	stoppedFor  = 4500 * time.Millisecond // and after this long when somebody does
-	garbledFor  = 2 * time.Second         // how long the right reply may follow a spoilt one
-	silentFor   = 5 * time.Second  // without a sign of life, with work waiting: suspicious
-	idleGrace   = 10 * time.Second // a silent one is killed after this long when nobody waits for it,
-	callGrace   = 45 * time.Second // and after this long when somebody does
-	probeAfter  = 30 * time.Second // an idle one is asked for a sign of life this often,
-	probeWithin = 10 * time.Minute // if it was used this recently
+	spoiltFor   = 2 * time.Second         // how long the right reply may follow a spoilt one
+	silentFor   = 5 * time.Second         // without a sign of life, with work waiting: suspicious
+	idleGrace   = 10 * time.Second        // a silent one is killed after this long when nobody waits for it,
+	callGrace   = 45 * time.Second        // and after this long when somebody does
+	probeAfter  = 30 * time.Second        // an idle one is asked for a sign of life this often,
+	probeWithin = 10 * time.Minute        // if it was used this recently
 )
 
 // watch looks after the links until there are none.
@@ -96,7 +96,7 @@ func (l *stdioLink) inspect(now time.Time, v *vitals) {
 		return
 	}
 	p.stoppedAt = time.Time{}
-	l.giveUpGarbled(now)
+	l.giveUpSpoilt(now)
 	if seen.unread == 0 {
 		p.unreadAt = time.Time{}
 	} else if p.unreadAt.IsZero() {
@@ -159,26 +159,6 @@ func (l *stdioLink) probeIdle(now time.Time, waiting int, heard time.Time) {
 		peer: func(m wire.Message) { m.Release() },
 		done: func(Outcome) {},
 	})
-}
-
-// giveUpGarbled settles requests whose reply arrived spoilt and was not followed
-// by a better one.
-func (d *duplex) giveUpGarbled(now time.Time) {
-	d.mu.Lock()
-	var lost []*flight
-	for id, f := range d.pending {
-		if !f.garbledAt.IsZero() && now.Sub(f.garbledAt) >= garbledFor {
-			delete(d.pending, id)
-			lost = append(lost, f)
-		}
-	}
-	d.mu.Unlock()
-	for _, f := range lost {
-		f.fail(&fault.Fault{
-			Delivery: fault.Partial,
-			Evidence: fault.Evidence{Text: "the reply could not be read: " + f.garbled, Moment: fault.AtCall, PartialText: f.spoilt},
-		})
-	}
 }
 
 // underWay is how many requests wait for a reply, and since when the oldest does.
