@@ -38,13 +38,11 @@ type evidence struct {
 // explain completes a fault with what its evidence says: the kind and a hint.
 func explain(f *fault.Fault) *fault.Fault {
 	out := *f
-	if out.Kind != "" && out.Hint != "" {
-		return &out
+	if out.Kind != "" {
+		return &out // whoever saw it knew
 	}
 	d := fault.Diagnose(f.Evidence)
-	if out.Kind == "" {
-		out.Kind = d.Kind
-	}
+	out.Kind = d.Kind
 	if out.Hint == "" {
 		out.Hint = d.SuggestedFix
 	}
