@@ -219,7 +219,7 @@ func withoutTags(page []byte) []byte {
 		end := []byte(">")
 		for _, hidden := range [...]string{"<script", "<style"} {
 			if len(page) > len(hidden) && strings.EqualFold(string(page[:len(hidden)]), hidden) {
-				end = []byte("</" + hidden[1:])
+				end = []byte("</" + hidden[1:] + ">")
 			}
 		}
 		at := bytes.Index(bytes.ToLower(page[1:]), end)

@@ -92,7 +92,12 @@ func (x *exchange) settle(o Outcome) {
 	x.f.settle(o)
 }
 
-func (x *exchange) fail(flt *fault.Fault) { x.settle(Outcome{Fault: flt}) }
+func (x *exchange) fail(flt *fault.Fault) {
+	if x.ctx.Err() != nil && flt.Delivery != fault.Refused {
+		flt.Text, flt.Cause = linkClosed().Text, wire.ErrClosed
+	}
+	x.settle(Outcome{Fault: flt})
+}
 
 // ask posts the request and reads the answer. It returns nil when the call is
 // settled or somebody else sees to it.
@@ -101,7 +106,8 @@ func (x *exchange) ask() *fault.Fault {
 	header, session := l.headers(&x.f.msg, x.f.header)
 	x.session = session
 	x.left.Store(true)
-	resp, j, err := l.place.do(x.ctx, http.MethodPost, l.place.url, header, x.body)
+	j := new(journey)
+	resp, err := l.place.do(x.ctx, j, http.MethodPost, l.place.url, header, x.body)
 	if err != nil {
 		return l.place.undelivered(j, err)
 	}
@@ -341,7 +347,7 @@ func (l *httpLink) sessionLives(ctx context.Context) bool {
 	defer cancel()
 	ping := wire.NewRequest([]byte(`"mcpmend-session"`), wire.MethodPing, nil)
 	header, _ := l.headers(&ping, nil)
-	resp, _, err := l.place.do(ctx, http.MethodPost, l.place.url, header, newPayload(ping.Raw))
+	resp, err := l.place.do(ctx, new(journey), http.MethodPost, l.place.url, header, newPayload(ping.Raw))
 	if err != nil {
 		return true
 	}

@@ -115,9 +115,8 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// do sends one HTTP request. body may be nil. The journey says how far it got.
-func (p *httpPlace) do(ctx context.Context, method string, to *url.URL, header http.Header, body *payload) (*http.Response, *journey, error) {
-	j := new(journey)
+// do sends one HTTP request. body may be nil. j notes how far it got.
+func (p *httpPlace) do(ctx context.Context, j *journey, method string, to *url.URL, header http.Header, body *payload) (*http.Response, error) {
 	req := &http.Request{
 		Method: method, URL: to, Header: header, Host: header.Get("Host"),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -127,8 +126,7 @@ func (p *httpPlace) do(ctx context.Context, method string, to *url.URL, header h
 		req.GetBody = func() (io.ReadCloser, error) { return body.reader(), nil }
 		req.Body = body.reader()
 	}
-	resp, err := p.client.Do(req.WithContext(j.trace(ctx)))
-	return resp, j, err
+	return p.client.Do(req.WithContext(j.trace(ctx)))
 }
 
 // payload is a request's body that can be taken back. The HTTP transport may still
@@ -298,14 +296,14 @@ func (l *httpLink) deliver(m wire.Message) {
 	defer cancel()
 	header, session := l.headers(&m, nil)
 	body := newPayload(m.Raw)
-	resp, _, err := l.place.do(ctx, http.MethodPost, l.place.url, header, body)
+	resp, err := l.place.do(ctx, new(journey), http.MethodPost, l.place.url, header, body)
 	body.takeBack()
 	if err != nil {
 		return
 	}
 	defer resp.Body.Close()
-	text, _ := readAtMost(resp.Body, 4<<10)
-	if session != "" && resp.StatusCode == http.StatusNotFound && fault.SessionLost(resp.StatusCode, string(text)) {
+	_, _ = readAtMost(resp.Body, 4<<10)
+	if session != "" && resp.StatusCode == http.StatusNotFound {
 		l.lose(resp.StatusCode)
 	}
 }
@@ -459,7 +457,7 @@ func (l *httpLink) sayGoodbye() {
 	defer cancel()
 	header := l.place.baseHeader()
 	l.stamp(header, version, session)
-	if resp, _, err := l.place.do(ctx, http.MethodDelete, l.place.url, header, nil); err == nil {
+	if resp, err := l.place.do(ctx, new(journey), http.MethodDelete, l.place.url, header, nil); err == nil {
 		_, _ = readAtMost(resp.Body, 4<<10)
 		_ = resp.Body.Close()
 	}
