@@ -172,6 +172,10 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 func mediaType(h http.Header) string {
+	switch whole := h.Get("Content-Type"); whole {
+	case typeJSON, typeEvents, "": // nearly always
+		return whole
+	}
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
 		kind, _, _ = strings.Cut(h.Get("Content-Type"), ";")

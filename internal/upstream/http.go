@@ -195,6 +195,7 @@ type httpLink struct {
 	attending bool
 	greeting  <-chan struct{} // closed when notifications/initialized has been delivered
 	live      map[*flight]*exchange
+	quiet     chan struct{} // closed when live is empty; nil while nobody waits for that
 }
 
 func (p *httpPlace) dial(hear receiver) *httpLink {
@@ -253,7 +254,7 @@ func (l *httpLink) abandon(f *flight, note *wire.Message) {
 	won := f.settled.CompareAndSwap(false, true)
 	l.mu.Unlock()
 	if x != nil {
-		if !x.modern && x.left.Load() && f.msg.Method() != wire.MethodInitialize {
+		if !x.modern && x.left.Load() && x.outside.method != wire.MethodInitialize {
 			_ = l.post(cancelNote(f.msg.ID(), note))
 		}
 		x.body.takeBack()
@@ -294,7 +295,7 @@ func (l *httpLink) post(m wire.Message) error {
 func (l *httpLink) deliver(m wire.Message) {
 	ctx, cancel := context.WithTimeout(l.ctx, postTimeout)
 	defer cancel()
-	header, session := l.headers(&m, nil)
+	header, session := l.headers(&m, l.read(&m), nil)
 	body := newPayload(m.Raw)
 	resp, err := l.place.do(ctx, new(journey), http.MethodPost, l.place.url, header, body)
 	body.takeBack()
@@ -411,25 +412,18 @@ func (l *httpLink) wind(lost bool) {
 
 // linger waits until no call is under way.
 func (l *httpLink) linger() {
-	limit := time.NewTimer(lingerTime)
-	defer limit.Stop()
-	for {
-		l.mu.Lock()
-		var one *exchange
-		for _, x := range l.live {
-			one = x
-		}
+	l.mu.Lock()
+	if len(l.live) == 0 {
 		l.mu.Unlock()
-		if one == nil {
-			return
-		}
-		select {
-		case <-one.ended:
-		case <-limit.C:
-			return
-		case <-l.ctx.Done():
-			return
-		}
+		return
+	}
+	quiet := make(chan struct{})
+	l.quiet = quiet
+	l.mu.Unlock()
+	select {
+	case <-quiet:
+	case <-l.ctx.Done():
+	case <-time.After(lingerTime):
 	}
 }
 

@@ -490,3 +490,63 @@ func TestAnIdleLinkHasNoGoroutine(t *testing.T) {
 		}
 	}
 }
+
+func TestABodyThatWasTakenBackIsNotReadAnyMore(t *testing.T) {
+	p := newPayload([]byte("some bytes"))
+	r := p.reader()
+	var b [4]byte
+	if n, err := r.Read(b[:]); n != 4 || err != nil || string(b[:]) != "some" {
+		t.Fatalf("read %d bytes %q: %v", n, b, err)
+	}
+	p.takeBack()
+	for _, r := range []io.Reader{r, p.reader()} {
+		if n, err := r.Read(b[:]); n != 0 || err == nil || err == io.EOF {
+			t.Errorf("after it was taken back: %d bytes, %v; want an error", n, err)
+		}
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	const reply = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hello"}]}}`
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, reply)
+	}))
+	defer s.Close()
+	raw := []byte(webModern(1, "tools/call", `"name":"echo","arguments":{"text":"hello"}`))
+	b.Run("bare", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			resp, err := http.Post(s.URL, "application/json", strings.NewReader(string(raw)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := io.ReadAll(resp.Body); err != nil {
+				b.Fatal(err)
+			}
+			_ = resp.Body.Close()
+		}
+	})
+	b.Run("upstream", func(b *testing.B) {
+		server, err := New(Spec{URL: s.URL})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer server.Close(context.Background())
+		server.learn(wire.Modern)
+		session := server.Open(Peer{Era: wire.Modern, Message: func(wire.Message) {}})
+		m, err := wire.Parse(raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		done := make(chan Outcome, 1)
+		b.ReportAllocs()
+		for b.Loop() {
+			session.Do(&Call{Msg: m, Done: func(o Outcome) { done <- o }})
+			if o := <-done; o.Fault != nil {
+				b.Fatal(o.Fault)
+			}
+		}
+	})
+}

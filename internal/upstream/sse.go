@@ -81,7 +81,7 @@ func (p *httpPlace) dialOld(ctx, patience context.Context, hear receiver) *sseLi
 	impatient := context.AfterFunc(patience, l.end)
 
 	h := p.baseHeader()
-	h["Accept"] = []string{typeEvents}
+	h["Accept"] = justEvents
 	resp, err := p.do(l.ctx, new(journey), http.MethodGet, p.url, h, nil)
 	if err != nil {
 		l.end()
@@ -257,7 +257,7 @@ func (l *sseLink) request(ctx context.Context, f *flight, s *sending, m wire.Mes
 
 func (l *sseLink) put(ctx context.Context, j *journey, m *wire.Message) (*http.Response, error) {
 	h := l.place.baseHeader()
-	h["Content-Type"] = []string{typeJSON}
+	h["Content-Type"] = justJSON
 	return l.place.do(ctx, j, http.MethodPost, l.endpoint, h, newPayload(m.Raw))
 }
 

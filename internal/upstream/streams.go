@@ -226,7 +226,7 @@ func (l *httpLink) open(ctx context.Context, lastID string) (*http.Response, err
 	version, session := l.version, l.session
 	l.mu.Unlock()
 	h := l.place.baseHeader()
-	h["Accept"] = []string{typeEvents}
+	h["Accept"] = justEvents
 	l.stamp(h, version, session)
 	if lastID != "" {
 		h[headerLastEvent] = []string{lastID}
