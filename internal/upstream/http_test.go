@@ -303,6 +303,9 @@ func TestClosingTheStreamCancelsAModernCall(t *testing.T) {
 	if n := requests.Load(); n != 1 {
 		t.Errorf("%d requests, want 1: nothing else is said", n)
 	}
+	if err := c.server.Close(t.Context()); err != nil { // now nobody is left who could
+		t.Fatal(err)
+	}
 	if len(w.outcome) != 0 {
 		t.Error("the call settled twice")
 	}

@@ -139,7 +139,10 @@ func (l *sseLink) event(e *wire.Event) {
 	if err != nil {
 		// The reader of lines knows how to find out whose reply it was meant to be.
 		line := append(wire.OneLine(e.Data), '\n')
-		_, _ = wire.NewLineReader(bytes.NewReader(line), l.place.limit, l.garbled).Next()
+		_, _ = wire.NewLineReader(bytes.NewReader(line), l.place.limit, func(j wire.Junk) {
+			l.forgetPost(l.find(j.ID))
+			l.garbled(j)
+		}).Next()
 		return
 	}
 	m.Raw = wire.OneLine(m.Raw)

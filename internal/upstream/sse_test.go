@@ -139,6 +139,12 @@ func TestTheOldTransportKnowsWhatBecameOfACall(t *testing.T) {
 			t.Errorf("%s: %v", name, o.Fault)
 		}
 	}
+	old := c.onlyLink().old.Load()
+	old.ways.Lock()
+	if n := len(old.posts); n != 1 {
+		t.Errorf("%d requests are remembered, want the one under way", n)
+	}
+	old.ways.Unlock()
 	if len(silent.outcome) != 0 {
 		t.Error("the trouble of others has settled a call")
 	}

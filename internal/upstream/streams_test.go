@@ -54,7 +54,7 @@ func TestGoesOnWithAStreamWhereItBroke(t *testing.T) {
 	gets := make(chan request, 10)
 	s := newWebLegacy(t, func(w http.ResponseWriter, r *http.Request, req webRequest) {
 		if r.Method == http.MethodPost {
-			webEvents(w, "id: e1\nretry: 100\ndata:",
+			webEvents(w, "id: e1\nretry: 400\ndata:",
 				`id: e2`+"\n"+`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"n":1}}`)
 			closed.Store(time.Now())
 			return
@@ -76,8 +76,8 @@ func TestGoesOnWithAStreamWhereItBroke(t *testing.T) {
 		t.Fatal(o.Fault)
 	}
 	first := <-gets
-	if early := first.at.Sub(closed.Load().(time.Time)); first.lastID != "e2" || early < 100*time.Millisecond {
-		t.Errorf("came back after %v with %q, want not before 100ms and with e2", early, first.lastID)
+	if early := first.at.Sub(closed.Load().(time.Time)); first.lastID != "e2" || early < 400*time.Millisecond {
+		t.Errorf("came back after %v with %q, want not before 400ms and with e2", early, first.lastID)
 	}
 	if second := <-gets; second.lastID != "e3" {
 		t.Errorf("came back with %q, want e3", second.lastID)
