@@ -140,7 +140,7 @@ type site struct {
 
 func serve(t *testing.T, front *HTTP) *site {
 	t.Helper()
-	server, err := guard.New(guard.Spec{Command: []string{os.Args[0]}, Env: append(os.Environ(), beServer+"=1"), Stderr: os.Stderr})
+	server, err := guard.New(guard.Spec{Command: []string{os.Args[0]}, Env: append(os.Environ(), beServer+"=1"), Stderr: os.Stderr}, guard.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

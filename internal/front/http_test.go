@@ -650,7 +650,7 @@ func TestStoppingLetsCallsFinishAndEndsStreams(t *testing.T) {
 }
 
 func TestAnIdleSessionIsALittleMemoryAndNothingElse(t *testing.T) {
-	server, err := guard.New(guard.Spec{Command: []string{"never-started"}})
+	server, err := guard.New(guard.Spec{Command: []string{"never-started"}}, guard.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 func nowhere(t *testing.T) *catalogue.Catalogue {
 	t.Helper()
-	server, err := guard.New(guard.Spec{Command: []string{"never-started"}})
+	server, err := guard.New(guard.Spec{Command: []string{"never-started"}}, guard.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
