@@ -61,7 +61,7 @@ func main() {
 type report struct {
 	Suite       string       `json:"suite"`
 	Comparisons []comparison `json:"comparisons"`
-	Differences int          `json:"differences"` // those that are not for the better
+	Differences int          `json:"differences"` // those that are faults
 	Seconds     float64      `json:"seconds"`
 }
 
@@ -116,7 +116,7 @@ func (r *report) add(side, revision, way string, direct, through outcomes) {
 		}
 	}
 	for _, d := range c.Differences {
-		if !d.Better {
+		if !d.Better && d.Explained == "" {
 			r.Differences++
 		}
 	}
@@ -136,7 +136,9 @@ func (r *report) print(verbose bool) {
 				note = " (better)"
 			}
 			fmt.Printf("\n%s %s, %s: %s\n    direct %s, through %s%s\n", c.Side, c.Revision, c.Way, d.Check, d.Direct, d.Through, note)
-			if d.Text != "" {
+			if d.Explained != "" {
+				fmt.Printf("    no fault: %s\n", d.Explained)
+			} else if d.Text != "" {
 				fmt.Printf("    %s\n", strings.ReplaceAll(d.Text, "\n", "\n    "))
 			}
 		}
