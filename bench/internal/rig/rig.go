@@ -23,6 +23,7 @@ const (
 	EverythingClient = "github.com/modelcontextprotocol/go-sdk/conformance/everything-client"
 	Lossless         = "github.com/mcpmend/mcpmend/bench/testserver/lossless"
 	Hostile          = "github.com/mcpmend/mcpmend/bench/testserver/hostile"
+	TestClient       = "github.com/mcpmend/mcpmend/bench/testclient"
 	Small            = "github.com/mcpmend/mcpmend/bench/testserver/small"
 	mcpmend          = "github.com/mcpmend/mcpmend/cmd/mcpmend"
 )
