@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -60,6 +61,12 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 	if sc.Relayed && !sys.Relays {
 		return nil, errNotOffered
 	}
+	if sys.LegacyOnly {
+		sc.Eras = legacyOf(sc.Eras)
+		if len(sc.Eras) == 0 {
+			return nil, errNotOffered
+		}
+	}
 	e := &Episode{Scenario: sc, System: sys, N: n, Quick: b.quick}
 	e.Era = sc.Eras[n%len(sc.Eras)]
 	e.Rand = rand.New(rand.NewPCG(uint64(b.seed), uint64(n)<<16|hash(sc.ID)))
@@ -84,6 +91,13 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 	}
 	e.Play(e)
 	return e.finish()
+}
+
+func legacyOf(eras []string) []string {
+	if slices.Contains(eras, "legacy") {
+		return legacyOnly
+	}
+	return nil
 }
 
 func hash(s string) uint64 {

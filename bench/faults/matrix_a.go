@@ -234,8 +234,9 @@ var processFaults = []Scenario{
 	},
 	{
 		ID: "A22", Title: "a wrapper dies and leaves the server behind", Slow: true, Quick: true,
-		Command: func(_ *Episode, cmd []string) []string {
-			return []string{"sh", "-c", `sleep 600 & "$@"; exit 1`, "wrapper", cmd[0], cmd[1], cmd[2], cmd[3]}
+		Command: func(e *Episode, cmd []string) []string {
+			script := inject.Marker + "=" + e.Dir + ` sleep 600 & "$@"; exit 1`
+			return append([]string{"sh", "-c", script, "wrapper"}, cmd...)
 		},
 		Play: func(e *Episode) {
 			e.Run(e.Ops[:4])
