@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/catalogue"
 	"github.com/mcpmend/mcpmend/internal/front"
 	"github.com/mcpmend/mcpmend/internal/guard"
@@ -26,6 +27,10 @@ type RunOptions struct {
 	HTTP string
 	// Token is what clients must present over HTTP; "" lets everybody in.
 	Token string
+	// Policy, Stateful and MaxCall say how calls are treated; see guard.Options.
+	Policy   fault.Policy
+	Stateful bool
+	MaxCall  time.Duration
 	// Environ is the environment we were started with.
 	Environ []string
 	// Log is where a person reads; the server's stderr goes there as well.
@@ -49,7 +54,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		DieWithUs: true,
 		URL:       o.URL,
 		Header:    header,
-	})
+	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/app"
 )
 
@@ -22,6 +23,11 @@ its tools, its notifications. It speaks on stdin and stdout unless --http is giv
   --token-file F    file with the token HTTP clients must present; made if it is missing
                     (default: token in mcpmend's state folder; MCPMEND_TOKEN wins over both)
   --no-token        let every HTTP client in
+  --trust T         believe what the server says about its tools when a call may have to be
+                    sent again: none (default), read-only, all
+  --tool NAME=EFFECT  your own word on one tool: read-only, idempotent, unstated, destructive
+  --stateful        the server remembers things; after a restart say so instead of calling
+  --max-call D      longest time for one call, all attempts together (default 15m)
   --header 'N: V'   send this header to URL; may be given several times
 
 MCPMEND_OFF=1 starts the server directly and steps out of the way.
@@ -43,6 +49,10 @@ func run(ctx context.Context, env Env) error {
 	flags.StringVar(&tokenFile, "token-file", "", "")
 	flags.BoolVar(&noToken, "no-token", false, "")
 	flags.Var((*values)(&o.Header), "header", "")
+	flags.BoolVar(&o.Stateful, "stateful", false, "")
+	flags.DurationVar(&o.MaxCall, "max-call", 0, "")
+	flags.Func("trust", "", func(word string) error { return setTrust(&o.Policy, word) })
+	flags.Func("tool", "", func(word string) error { return setEffect(&o.Policy, word) })
 	if err := flags.Parse(env.Args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(env.Stdout, runHelp)
@@ -69,6 +79,28 @@ func run(ctx context.Context, env Env) error {
 		fmt.Fprintf(env.Stderr, "mcpmend: clients must present the token in %s\n", where)
 	}
 	return app.Run(ctx, o)
+}
+
+func setTrust(p *fault.Policy, word string) error {
+	p.Trust = fault.Trust(word)
+	switch p.Trust {
+	case fault.TrustNone, fault.TrustReadOnly, fault.TrustAll:
+		return nil
+	}
+	return errors.New("choose none, read-only or all")
+}
+
+func setEffect(p *fault.Policy, word string) error {
+	name, text, _ := strings.Cut(word, "=")
+	var effect fault.Effect
+	if err := effect.UnmarshalText([]byte(text)); err != nil || name == "" {
+		return errors.New("write NAME=EFFECT, with an effect such as read-only")
+	}
+	if p.Tools == nil {
+		p.Tools = make(map[string]fault.Effect)
+	}
+	p.Tools[name] = effect
+	return nil
 }
 
 // target tells a command from a URL. A command stands behind "--", so that its

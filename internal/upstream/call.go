@@ -3,6 +3,7 @@ package upstream
 import (
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/wire"
@@ -18,12 +19,21 @@ type Call struct {
 	// such as progress. nil sends them to the session's Peer instead.
 	// It must not block.
 	On func(wire.Message)
+	// Check is asked right before the call is sent, each time. What it returns
+	// ends the call unsent. May be nil.
+	Check func() *fault.Fault
 	// Done takes the outcome, exactly once, on any goroutine. It must not block.
 	Done func(Outcome)
 
 	flight  atomic.Pointer[flight]
 	gone    atomic.Bool // the caller has given it up
 	settled atomic.Bool
+}
+
+// Sent reports whether any of the call may have reached the server.
+func (c *Call) Sent() bool {
+	f := c.flight.Load()
+	return f != nil && (f.left.Load() || f.receipt.Accepted() > 0)
 }
 
 // finish reports the outcome unless one has been reported before.
@@ -48,6 +58,7 @@ type Outcome struct {
 type flight struct {
 	link   canceller
 	call   *Call        // nil for a request of our own
+	vitals *vitals      // of the server, which every outcome says something about
 	msg    wire.Message // what is sent; the client's own bytes where possible
 	header http.Header
 	on     func(wire.Message) // the call's own ear; nil if it has none
@@ -56,9 +67,11 @@ type flight struct {
 
 	settled atomic.Bool
 	started atomic.Bool // something that belongs to it came back
+	left    atomic.Bool // it left us, for links without receipts
 	receipt wire.Receipt
 
 	// Filled in by the link.
+	at    time.Time // when it was sent
 	id    uint64
 	key   []byte // the id as sent
 	token []byte // the client's progress token as written, nil if there is none
@@ -68,6 +81,9 @@ type flight struct {
 // settle reports the outcome unless one has been reported before.
 func (f *flight) settle(o Outcome) {
 	if f.settled.CompareAndSwap(false, true) {
+		if f.vitals != nil {
+			f.vitals.note(o)
+		}
 		f.done(o)
 	}
 }
@@ -110,6 +126,10 @@ type link interface {
 	// speak tells the transport which protocol version was agreed on; some send
 	// it along with every message.
 	speak(version string)
+	// settled says that the handshake over the link has succeeded.
+	settled()
+	// inspect looks at the link's state, about once a second, and acts on it.
+	inspect(now time.Time, v *vitals)
 	// adopt gives the link to whoever hears through hear: one session, or, when
 	// shared, all of them. A link that was asked for its era changes hands so.
 	adopt(hear receiver, shared bool)
@@ -117,4 +137,4 @@ type link interface {
 
 // receiver takes what a link hears outside of replies. f is the flight it
 // belongs to, nil where that cannot be told. It must not block and owns m.
-type receiver func(m wire.Message, f *flight)
+type receiver func(from link, m wire.Message, f *flight)

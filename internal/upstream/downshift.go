@@ -78,7 +78,7 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 		case o := <-late:
 			late = nil
 			if isDiscovery(o) {
-				s.server.learn(wire.Modern)
+				s.server.modern.learn(true)
 				s.server.promote(d.link)
 				return &stateless{session: s}, nil
 			}
@@ -87,11 +87,13 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 				s.server.drop(d.link)
 				return nil, s.giveUp(nil, o)
 			}
-			s.server.learn(wire.Legacy)
+			s.server.legacy.learn(true)
+			s.server.modern.learn(false)
 			d.about = bytes.Clone(o.Reply.Result())
 			version, _ := wire.Member(d.about, "protocolVersion")
 			text, _ := wire.StringValue(version)
 			d.link.speak(text)
+			d.link.settled()
 			_ = d.link.post(wire.NewNotification(wire.MethodInitialized, nil))
 			d.link.attend()
 			return d, nil
@@ -128,8 +130,11 @@ func (s *Session) helloFromFirst() []byte {
 	return s.hello
 }
 
-func (d *downshift) usable() bool { return d.link.trouble() == nil }
-func (d *downshift) attend()      {}
+func (d *downshift) usable() bool      { return d.link.trouble() == nil }
+func (d *downshift) over() link        { return d.link }
+func (d *downshift) probe() string     { return wire.MethodPing }
+func (d *downshift) ownParams() []byte { return nil }
+func (d *downshift) attend()           {}
 
 func (d *downshift) close() {
 	d.session.server.drop(d.link)
@@ -235,7 +240,7 @@ func (d *downshift) listen(c *Call) {
 }
 
 // hear takes what the server says outside of replies.
-func (d *downshift) hear(m wire.Message, f *flight) {
+func (d *downshift) hear(_ link, m wire.Message, f *flight) {
 	switch {
 	case m.Kind == wire.Request:
 		d.asked(m, f)

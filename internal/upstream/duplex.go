@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/wire"
@@ -16,6 +17,8 @@ import (
 // meet, a request sent again gets a new id, and a client's exotic id never
 // depends on the server's JSON library.
 type duplex struct {
+	// self is the link this is a part of.
+	self link
 	// write hands one message to the stream without waiting for the peer.
 	write func(m wire.Message, id []byte, r *wire.Receipt) error
 
@@ -41,6 +44,7 @@ func (d *duplex) send(f *flight) {
 		f.fail(&down)
 		return
 	}
+	f.at = time.Now()
 	d.lastID++
 	f.id = d.lastID
 	f.key = strconv.AppendUint(nil, f.id, 10)
@@ -109,7 +113,8 @@ func (d *duplex) incoming(m wire.Message) {
 		d.mu.Lock()
 		hear, shared := d.hear, d.shared
 		d.mu.Unlock()
-		hear(d.attribute(m, shared))
+		m, f := d.attribute(m, shared)
+		hear(d.self, m, f)
 		return
 	}
 	if f := d.claim(m.ID()); f != nil {

@@ -26,16 +26,16 @@ func (s *Session) handshake() (dialect, *fault.Fault) {
 // again.
 func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 	first := s.takeInitialize()
-	if s.server.Era() != wire.Modern {
+	if !s.server.legacy.no() {
 		d, o, l := s.introduce(first)
 		if d != nil {
-			s.server.learn(wire.Legacy)
+			s.server.legacy.learn(true)
 			if first != nil {
 				first.finish(o)
 			}
 			return d, nil
 		}
-		if s.server.Era() == wire.Legacy || !mayBeModern(o) {
+		if s.server.legacy.yes() || !mayBeModern(o) {
 			s.server.drop(l)
 			return nil, s.giveUp(first, o)
 		}
@@ -52,9 +52,10 @@ func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 		return nil, s.giveUp(first, Outcome{Fault: flt})
 	}
 	o := s.discover(l, s.server.spec.StartTimeout)
+	l.settled()
 	d := s.uplift(l, o)
 	if d == nil {
-		s.server.learn(wire.EraUnknown) // it was modern once; ask anew next time
+		s.server.legacy.forget() // it was modern only once; ask anew next time
 		return nil, s.giveUp(first, o)
 	}
 	if first != nil {
@@ -109,13 +110,13 @@ func (s *Session) giveUp(first *Call, o Outcome) *fault.Fault {
 // introduce makes a link of the session's own and sends initialize over it. On
 // failure the link comes back alive if it is, for another try.
 func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
-	var l link
-	l, flt := s.server.dial(func(m wire.Message, f *flight) { s.hear(l, m, f) })
+	l, flt := s.server.dial(s.hear)
 	if flt != nil {
 		return nil, Outcome{Fault: flt}, nil
 	}
 	if s.hello == nil && first == nil {
 		// A client that never introduced itself: the server may tell it so.
+		l.settled()
 		return &relay{session: s, link: l}, Outcome{}, l
 	}
 	o := s.ask(l, wire.MethodInitialize, s.hello, s.server.spec.StartTimeout)
@@ -125,6 +126,7 @@ func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
 	version, _ := wire.Member(o.Reply.Result(), "protocolVersion")
 	text, _ := wire.StringValue(version)
 	l.speak(text)
+	l.settled()
 	s.mu.Lock()
 	greeted := s.greeted
 	s.mu.Unlock()
@@ -169,7 +171,9 @@ func (s *Session) tryModern(l link) *uplift {
 		s.server.drop(l)
 		return nil
 	}
-	s.server.learn(wire.Modern)
+	s.server.modern.learn(true)
+	s.server.legacy.learn(false)
+	l.settled()
 	return s.uplift(s.server.promote(l), o)
 }
 
@@ -208,13 +212,18 @@ func speaksModern(versions []byte) bool {
 
 // handshakeModern serves a client that begins with whatever it wants.
 func (s *Session) handshakeModern() (dialect, *fault.Fault) {
-	switch s.server.Era() {
-	case wire.Modern:
-		if _, flt := s.server.openShared(); flt != nil {
+	switch {
+	case s.server.modern.yes():
+		l, flt := s.server.openShared()
+		if flt != nil {
 			return nil, flt
 		}
+		l.settled()
 		return &stateless{session: s}, nil
-	case wire.Legacy:
+	case s.server.modern.no():
+		if s.peer.BothEras {
+			return notModern{}, nil
+		}
 		return s.downshift(nil, nil)
 	}
 	l, flt := s.server.openShared()
@@ -228,17 +237,39 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 	select {
 	case o := <-probe:
 		if isDiscovery(o) {
-			s.server.learn(wire.Modern)
+			s.server.modern.learn(true)
+			l.settled()
 			return &stateless{session: s}, nil
 		}
 		if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
 			return nil, o.Fault // it never came to a question of era
 		}
-		return s.downshift(l, nil)
+		probe = nil
 	case <-silence.C:
-		return s.downshift(l, probe)
 	}
+	if s.peer.BothEras {
+		s.server.modern.learn(false)
+		s.server.spare(l)
+		return notModern{}, nil
+	}
+	return s.downshift(l, probe)
 }
+
+// notModern is the dialect for a client of both eras whose server is legacy: it
+// is told what the server itself would say.
+type notModern struct{}
+
+func (notModern) call(c *Call) {
+	c.finish(Outcome{Reply: wire.NewError(c.Msg.ID(), wire.CodeMethodNotFound, "method not found: "+c.Msg.Method(), nil)})
+}
+
+func (notModern) send(wire.Message) {}
+func (notModern) attend()           {}
+func (notModern) usable() bool      { return true }
+func (notModern) over() link        { return nil }
+func (notModern) probe() string     { return wire.MethodPing }
+func (notModern) ownParams() []byte { return nil }
+func (notModern) close()            {}
 
 // relay is the dialect of client and server of the legacy era: nothing changes.
 type relay struct {
@@ -250,6 +281,9 @@ func (r *relay) call(c *Call)        { r.session.launch(r.link, c) }
 func (r *relay) send(m wire.Message) { _ = r.link.post(m) }
 func (r *relay) attend()             { r.link.attend() }
 func (r *relay) usable() bool        { return r.link.trouble() == nil }
+func (r *relay) over() link          { return r.link }
+func (r *relay) probe() string       { return wire.MethodPing }
+func (r *relay) ownParams() []byte   { return nil }
 
 func (r *relay) close() {
 	r.session.server.drop(r.link)
@@ -278,3 +312,7 @@ func (d *stateless) send(m wire.Message) {
 func (d *stateless) attend()      {}
 func (d *stateless) usable() bool { return d.session.server.sharedLink() != nil }
 func (d *stateless) close()       {}
+func (d *stateless) over() link   { return d.session.server.sharedLink() }
+
+func (d *stateless) probe() string     { return wire.MethodDiscover }
+func (d *stateless) ownParams() []byte { return modernParams(nil, modernMeta(nil)) }

@@ -74,8 +74,11 @@ func (u *uplift) introduction() []byte {
 	return wire.Set(out, wire.AppendString(nil, version), "protocolVersion")
 }
 
-func (u *uplift) usable() bool { return u.link.trouble() == nil }
-func (u *uplift) attend()      {}
+func (u *uplift) usable() bool      { return u.link.trouble() == nil }
+func (u *uplift) over() link        { return u.link }
+func (u *uplift) probe() string     { return wire.MethodDiscover }
+func (u *uplift) ownParams() []byte { return modernParams(nil, u.meta()) }
+func (u *uplift) attend()           {}
 
 func (u *uplift) call(c *Call) {
 	switch c.Msg.Method() {
