@@ -209,7 +209,7 @@ func (b *bench) playOne(ctx context.Context, j job, mu *sync.Mutex) {
 	c := j.row.cells[j.sys.Name]
 	mu.Lock()
 	// A system that leaves everyone waiting need not be asked for hours.
-	skip := c.none != "" || c.score.Verdicts[oracle.Hung] >= enoughHung
+	skip := c.score == nil || c.score.Verdicts[oracle.Hung] >= enoughHung
 	if skip && c.score != nil {
 		c.cut = true
 	}
@@ -228,6 +228,8 @@ func (b *bench) playOne(ctx context.Context, j job, mu *sync.Mutex) {
 	case ctx.Err() != nil:
 	case errors.Is(err, errNotOffered):
 		c.none, c.score = notOffered, nil
+	case err != nil && !j.sys.Ours:
+		c.none, c.score = "did not start: "+err.Error(), nil
 	case err != nil:
 		c.score.Void = fmt.Sprintf("episode %d: %v", j.n, err)
 	default:

@@ -297,11 +297,12 @@ func exhaustFiles() {
 	syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim)
 }
 
-// fork starts children that name the episode, so that they can be found even if
-// a system gave this server an environment of its own.
+// fork starts children that carry the episode's mark, so that they can be found
+// even if a system gave this server an environment of its own.
 func (s *server) fork(n int) {
 	for range n {
-		cmd := exec.Command("sh", "-c", "sleep 600; exit", s.points.dir)
+		cmd := exec.Command("sleep", "600")
+		cmd.Env = append(os.Environ(), Marker+"="+s.points.dir)
 		cmd.Start()
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/bench/faults/driver"
-	"github.com/mcpmend/mcpmend/bench/faults/inject"
+	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
 )
 
@@ -87,7 +87,7 @@ func (s *System) Start(ctx context.Context, dir string, u Upstream, many bool) (
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), inject.Marker+"="+dir)
+	cmd.Env = append(os.Environ(), ledger.Marker+"="+dir)
 	cmd.Env = append(cmd.Env, u.Env...)
 	// Pipes of our own: those of exec are closed by Wait under a reader's hands.
 	childIn, in, err := os.Pipe()
