@@ -27,7 +27,7 @@ its tools, its notifications. It speaks on stdin and stdout unless --http is giv
                     sent again: none (default), read-only, all
   --tool NAME=EFFECT  your own word on one tool: read-only, idempotent, unstated, destructive
   --stateful        the server remembers things; after a restart say so instead of calling
-  --max-call D      longest time for one call, all attempts together (default 15m)
+  --timeout D       longest time for one call, all attempts together (default 15m)
   --header 'N: V'   send this header to URL; may be given several times
 
 MCPMEND_OFF=1 starts the server directly and steps out of the way.
@@ -50,7 +50,7 @@ func run(ctx context.Context, env Env) error {
 	flags.BoolVar(&noToken, "no-token", false, "")
 	flags.Var((*values)(&o.Header), "header", "")
 	flags.BoolVar(&o.Stateful, "stateful", false, "")
-	flags.DurationVar(&o.MaxCall, "max-call", 0, "")
+	flags.DurationVar(&o.MaxCall, "timeout", 0, "")
 	flags.Func("trust", "", func(word string) error { return setTrust(&o.Policy, word) })
 	flags.Func("tool", "", func(word string) error { return setEffect(&o.Policy, word) })
 	if err := flags.Parse(env.Args); err != nil {

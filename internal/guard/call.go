@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -37,6 +39,7 @@ type Call struct {
 	up       *upstream.Call // the present attempt
 	attempts int
 	resent   int
+	sheds    int
 	before   fault.Outcome // what the attempt before may have done
 	faults   []*fault.Fault
 	ending   ending
@@ -78,6 +81,7 @@ const (
 	longestThrottle = 30 * time.Second // a server's wish to wait that we fulfil
 	greetPatience   = 3 * time.Second  // an introduction is no use to a client that gave up
 	safePatience    = 30 * time.Second // what has no effect may wait longer
+	shedPause       = 250 * time.Millisecond
 )
 
 var resendIDs atomic.Int64
@@ -114,7 +118,24 @@ func (s *Session) Do(c *Call) {
 			return
 		}
 	}
-	s.server.ramp.enter(c.send)
+	c.enter()
+}
+
+// enter sends the call when there is room. Only tools do work that can be too
+// much; everything else goes ahead.
+func (c *Call) enter() {
+	if c.method == wire.MethodCall {
+		c.session.server.ramp.enter(c.sendEntered)
+		return
+	}
+	c.send()
+}
+
+func (c *Call) sendEntered() {
+	c.mu.Lock()
+	c.entered = true
+	c.mu.Unlock()
+	c.send()
 }
 
 // unavailable is the fault of a call that was not even sent.
@@ -174,11 +195,14 @@ func (c *Call) queueUp() bool {
 func (c *Call) send() {
 	c.mu.Lock()
 	if c.settled || c.ending != notEnding {
+		entered := c.entered
+		c.entered = false
 		c.mu.Unlock()
-		c.session.server.ramp.leave()
+		if entered {
+			c.session.server.ramp.leave()
+		}
 		return
 	}
-	c.entered = true
 	msg := c.Msg
 	if c.attempts > 0 {
 		// A new attempt has a new id, as the protocol demands.
@@ -191,7 +215,10 @@ func (c *Call) send() {
 	c.session.up.Do(up)
 }
 
-var errChanged = errors.New("definition changed")
+var (
+	errChanged = errors.New("definition changed")
+	errShed    = errors.New("load shed")
+)
 
 // check is the last look before the bytes leave: a tool that is no longer the one
 // the client saw is not called, and waiting is over.
@@ -279,10 +306,45 @@ func (c *Call) answered(o upstream.Outcome) {
 	if c.method == wire.MethodTools {
 		c.session.server.tools.learn(o.Reply.Result())
 	}
+	if f := c.shed(&o); f != nil {
+		c.decide(f)
+		return
+	}
 	if c.attempts > 1 {
 		o.Reply = c.mended(o.Reply)
 	}
 	c.settle(Reply{Msg: o.Reply, Status: o.Status})
+}
+
+// shed recognises a modern server that asks to be called again without asking for
+// anything: it is too busy, and has not run the call.
+func (c *Call) shed(o *upstream.Outcome) *fault.Fault {
+	result := o.Reply.Result()
+	if c.session.peer.Era != wire.Modern || !bytes.Contains(result, []byte(`"input_required"`)) {
+		return nil
+	}
+	if kind, _ := wire.Member(result, "resultType"); string(kind) != `"input_required"` {
+		return nil
+	}
+	asked := false
+	requests, _ := wire.Member(result, "inputRequests")
+	wire.EachMember(requests, func(string, []byte) { asked = true })
+	if asked {
+		return nil
+	}
+	if state, ok := wire.Member(result, "requestState"); ok {
+		c.Msg = c.Msg.WithParams(wire.Set(c.Msg.Params(), bytes.Clone(state), "requestState"))
+	}
+	c.sheds++
+	return &fault.Fault{
+		Kind:     fault.RateLimited,
+		Delivery: fault.Refused,
+		Evidence: fault.Evidence{
+			Text: "the server is too busy", Moment: fault.AtCall,
+			RetryAfter: shedPause + rand.N(shedPause<<min(c.sheds, 4)),
+		},
+		Cause: errShed,
+	}
 }
 
 // decide asks the table what to do after an attempt without an answer.
@@ -302,6 +364,9 @@ func (c *Call) decide(f *fault.Fault) {
 	}
 	if f.Delivery == fault.Refused {
 		attempt.Refusal, _ = fault.RefusalOf(f.Evidence)
+		if errors.Is(f.Cause, errShed) {
+			attempt.Refusal, attempt.Continuation = fault.LoadShed, false
+		}
 	}
 	d := fault.Decide(attempt)
 	c.before = d.Outcome
@@ -327,7 +392,7 @@ func (c *Call) again() {
 	if c.session.server.up.Health().State == upstream.Dead && !c.queueUp() {
 		return
 	}
-	c.session.server.ramp.enter(c.send)
+	c.enter()
 }
 
 // mayGoOn checks the limits that stand beside the decision.
@@ -358,8 +423,12 @@ func (c *Call) hopeless(f *fault.Fault) bool {
 	if f.Delivery != fault.Unsent && c.method == wire.MethodCall {
 		return false
 	}
-	d := fault.Diagnose(f.Evidence)
-	return d.Kind != fault.Unknown && d.Scope == fault.OfSetup && !d.Retryable
+	kind := f.Kind
+	if kind == "" {
+		kind = fault.Diagnose(f.Evidence).Kind
+	}
+	about := kind.About()
+	return kind != fault.Unknown && about.Scope == fault.OfSetup && !about.Retryable
 }
 
 // isContinuation: the request carries a person's answers or a server's state.

@@ -114,8 +114,11 @@ func (s *Server) changed(before, after Health) {
 	case after.State == upstream.Unresponsive:
 		what = "unresponsive"
 	}
-	if what == "recovered" {
-		s.ramp.begin(time.Now())
+	switch {
+	case after.State == upstream.Dead:
+		s.ramp.close()
+	case after.Detail == "ready" || after.Detail == "trouble":
+		s.ramp.open(time.Now())
 	}
 	if what != "" {
 		s.tell(Event{What: what, Fault: after.Cause})

@@ -5,14 +5,18 @@ import (
 	"time"
 )
 
-// ramp lets calls in slowly after a recovery. A server that has just come back
-// gets one call, then two, then four, and no more than rampCap at once until it
-// has worked for a while: all that waited would otherwise fall on it together.
+// ramp decides how many calls may be on their way at once when a server is not
+// well. While it is down one call goes ahead and finds out whether it is back; the
+// others wait. When it is back they are let in slowly: one, then two, then four,
+// and no more than rampCap at once until it has worked for a while. All that
+// waited would otherwise fall on it together.
 type ramp struct {
 	mu      sync.Mutex
+	up      bool      // the server is there; the zero value is the time before the first start
 	since   time.Time // of the recovery; zero when there is nothing to be careful about
 	running int
 	waiting []func()
+	ticking bool
 }
 
 const (
@@ -21,16 +25,28 @@ const (
 	rampFor  = 10 * time.Second
 )
 
-// begin starts the careful time.
-func (r *ramp) begin(now time.Time) {
+// close says that the server is down, open that it is back.
+func (r *ramp) close() {
 	r.mu.Lock()
-	r.since = now
+	r.up = false
 	r.mu.Unlock()
+}
+
+func (r *ramp) open(now time.Time) {
+	r.mu.Lock()
+	if !r.up {
+		r.up, r.since = true, now
+	}
+	r.mu.Unlock()
+	r.release()
 }
 
 // room is how many calls may run at once; 0 means any number. The caller holds mu.
 func (r *ramp) room(now time.Time) int {
-	if r.since.IsZero() {
+	switch {
+	case !r.up:
+		return 1
+	case r.since.IsZero():
 		return 0
 	}
 	age := now.Sub(r.since)
@@ -41,15 +57,14 @@ func (r *ramp) room(now time.Time) int {
 	return min(rampCap, 1<<min(int(age/rampStep), 10))
 }
 
-// enter runs start now, or as soon as there is room for it.
+// enter runs start now, or as soon as there is room for it. Each start must be
+// followed by one leave.
 func (r *ramp) enter(start func()) {
 	r.mu.Lock()
 	room := r.room(time.Now())
 	if room > 0 && (r.running >= room || len(r.waiting) > 0) {
 		r.waiting = append(r.waiting, start)
-		if len(r.waiting) == 1 {
-			time.AfterFunc(rampStep, r.release) // room grows with time, too
-		}
+		r.tick()
 		r.mu.Unlock()
 		return
 	}
@@ -79,11 +94,23 @@ func (r *ramp) release() {
 		r.waiting = r.waiting[1:]
 		r.running++
 	}
-	if len(r.waiting) > 0 {
-		time.AfterFunc(rampStep, r.release)
-	}
+	r.tick()
 	r.mu.Unlock()
 	for _, start := range ready {
 		start()
 	}
+}
+
+// tick has another look soon: room grows with time, too. The caller holds mu.
+func (r *ramp) tick() {
+	if len(r.waiting) == 0 || r.ticking {
+		return
+	}
+	r.ticking = true
+	time.AfterFunc(rampStep, func() {
+		r.mu.Lock()
+		r.ticking = false
+		r.mu.Unlock()
+		r.release()
+	})
 }

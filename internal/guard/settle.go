@@ -38,13 +38,11 @@ type evidence struct {
 // explain completes a fault with what its evidence says: the kind and a hint.
 func explain(f *fault.Fault) *fault.Fault {
 	out := *f
-	if out.Kind != "" && out.Hint != "" {
-		return &out
+	if out.Kind != "" {
+		return &out // whoever saw it knew
 	}
 	d := fault.Diagnose(f.Evidence)
-	if out.Kind == "" {
-		out.Kind = d.Kind
-	}
+	out.Kind = d.Kind
 	if out.Hint == "" {
 		out.Hint = d.SuggestedFix
 	}
@@ -61,19 +59,20 @@ func (c *Call) verdict(f *fault.Fault, outcome fault.Outcome) wire.Message {
 		return wire.NewError(c.Msg.ID(), wire.CodeServerTrouble, c.cause(f), data)
 	}
 	data, _ := json.Marshal(r)
-	text := c.words(f, r)
-	content := append(wire.AppendString([]byte(`[{"type":"text","text":`), text), `}]`...)
-	result := wire.Set(nil, data, "_meta", MetaOutcome)
+	result := make([]byte, 0, 2*len(data)+512)
+	result = append(result, `{"content":[{"type":"text","text":`...)
+	result = wire.AppendString(result, c.words(f, r))
+	result = append(result, `}],"isError":true`...)
+	if c.session.peer.Era == wire.Modern {
+		result = append(result, `,"resultType":"complete"`...)
+	}
 	if c.tool != nil && !c.tool.structured {
 		// A client checks structuredContent against the tool's schema even when the
 		// call failed, so ours may only stand where there is none.
-		result = wire.Set(result, data, "structuredContent")
+		result = append(append(result, `,"structuredContent":`...), data...)
 	}
-	result = wire.Set(result, []byte("true"), "isError")
-	result = wire.Set(result, content, "content")
-	if c.session.peer.Era == wire.Modern {
-		result = wire.Set(result, []byte(`"complete"`), "resultType")
-	}
+	result = append(result, `,"_meta":{"`+MetaOutcome+`":`...)
+	result = append(append(result, data...), `}}`...)
 	return wire.NewResult(c.Msg.ID(), result)
 }
 

@@ -71,11 +71,12 @@ type flight struct {
 	receipt wire.Receipt
 
 	// Filled in by the link.
-	at    time.Time // when it was sent
-	id    uint64
-	key   []byte // the id as sent
-	token []byte // the client's progress token as written, nil if there is none
-	stop  func() // ends the exchange of this flight alone; nil where there is none
+	at     time.Time // when it was sent
+	spoilt *spoilt   // its reply, if that could not be read; guarded by the link
+	id     uint64
+	key    []byte // the id as sent
+	token  []byte // the client's progress token as written, nil if there is none
+	stop   func() // ends the exchange of this flight alone; nil where there is none
 }
 
 // settle reports the outcome unless one has been reported before.

@@ -28,7 +28,8 @@ type duplex struct {
 	lastID  uint64
 	pending map[uint64]*flight
 	down    *fault.Fault
-	strays  uint64 // replies nobody waited for
+	strays  uint64  // replies nobody waited for
+	lost    *spoilt // a reply that belongs to we do not know whom
 }
 
 func (d *duplex) send(f *flight) {
@@ -121,6 +122,7 @@ func (d *duplex) incoming(m wire.Message) {
 		f.settle(Outcome{Reply: m})
 		return
 	}
+	d.stray(m)
 	m.Release()
 }
 
@@ -204,6 +206,9 @@ func (d *duplex) attributeProgress(m wire.Message, shared bool) (wire.Message, *
 }
 
 func (d *duplex) find(id []byte) *flight {
+	if len(id) == 0 {
+		return nil
+	}
 	n, err := strconv.ParseUint(string(bytes.Trim(id, `"`)), 10, 64)
 	if err != nil {
 		return nil
@@ -220,16 +225,104 @@ func (d *duplex) trouble() *fault.Fault {
 }
 
 // garbled handles a line that was no message. If it was meant as the reply to a
-// request, waiting longer for that reply is useless.
+// request, that request is given up soon, unless the right reply follows.
 func (d *duplex) garbled(j wire.Junk) {
-	if j.ID == nil {
-		return
+	f := d.find(j.ID)
+	if f == nil && bytes.Contains(j.Text, []byte(`"jsonrpc"`)) {
+		f = d.mentioned(j.Text)
 	}
-	if f := d.claim(j.ID); f != nil {
+	switch {
+	case f != nil:
+		d.spoil(f, j.Reason.Error(), j.Text)
+	case bytes.Contains(j.Text, []byte(`"jsonrpc"`)):
+		d.missing(j.Reason.Error(), j.Text)
+	}
+}
+
+// mentioned finds a request under way whose id stands somewhere in the text. That
+// is a guess, and good enough for not waiting much longer.
+func (d *duplex) mentioned(text []byte) *flight {
+	for {
+		i := bytes.Index(text, []byte(`"id"`))
+		if i < 0 {
+			return nil
+		}
+		text = text[i+len(`"id"`):]
+		value := bytes.TrimLeft(text, ": ")
+		end := bytes.IndexAny(value, ",} ")
+		if end > 0 {
+			if f := d.find(value[:end]); f != nil {
+				return f
+			}
+		}
+	}
+}
+
+func (d *duplex) spoil(f *flight, why string, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f.started.Store(true)
+	f.spoilt = &spoilt{at: time.Now(), why: why, text: string(text[:min(len(text), 200)])}
+}
+
+// stray handles a reply that nobody waits for. Late replies to requests that were
+// given up are expected; under an id we never used it is somebody's lost reply.
+func (d *duplex) stray(m wire.Message) {
+	n, err := strconv.ParseUint(string(bytes.Trim(m.ID(), `"`)), 10, 64)
+	d.mu.Lock()
+	ours := err == nil && n <= d.lastID
+	d.mu.Unlock()
+	if !ours && m.Error() == nil {
+		d.missing("it came under an id that was never used", m.Raw)
+	}
+}
+
+// missing notes that some request's reply will not come. Which one shows when all
+// others have theirs.
+func (d *duplex) missing(why string, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.pending) > 0 {
+		d.lost = &spoilt{at: time.Now(), why: why, text: string(text[:min(len(text), 200)])}
+	}
+}
+
+// spoilt is a reply that could not be read, or not be matched.
+type spoilt struct {
+	at        time.Time
+	why, text string
+}
+
+// giveUpSpoilt settles requests whose reply arrived spoilt and was not followed
+// by a better one.
+func (d *duplex) giveUpSpoilt(now time.Time) {
+	d.mu.Lock()
+	if d.lost != nil && now.Sub(d.lost.at) >= spoiltFor {
+		var older []*flight
+		for _, f := range d.pending {
+			if f.at.Before(d.lost.at) && f.msg.Method() != wire.MethodListen {
+				older = append(older, f)
+			}
+		}
+		if len(older) == 1 {
+			older[0].spoilt = d.lost
+		}
+		if len(older) <= 1 {
+			d.lost = nil
+		}
+	}
+	var gone []*flight
+	for id, f := range d.pending {
+		if f.spoilt != nil && now.Sub(f.spoilt.at) >= spoiltFor {
+			delete(d.pending, id)
+			gone = append(gone, f)
+		}
+	}
+	d.mu.Unlock()
+	for _, f := range gone {
 		f.fail(&fault.Fault{
 			Delivery: fault.Partial,
-			Evidence: fault.Evidence{Text: "the reply could not be read: " + j.Reason.Error(), Moment: fault.AtCall},
-			Cause:    j.Reason,
+			Evidence: fault.Evidence{Text: "the reply could not be read: " + f.spoilt.why, Moment: fault.AtCall, PartialText: f.spoilt.text},
 		})
 	}
 }

@@ -166,12 +166,16 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		wait = time.Duration(seconds) * time.Second
 	} else if at, err := http.ParseTime(value); err == nil {
-		wait = at.Sub(now)
+		wait = at.Sub(now) + time.Second // a date names a whole second; its end is meant
 	}
 	return min(max(wait, 0), longestWait)
 }
 
 func mediaType(h http.Header) string {
+	switch whole := h.Get("Content-Type"); whole {
+	case typeJSON, typeEvents, "": // nearly always
+		return whole
+	}
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
 		kind, _, _ = strings.Cut(h.Get("Content-Type"), ";")
@@ -219,7 +223,7 @@ func withoutTags(page []byte) []byte {
 		end := []byte(">")
 		for _, hidden := range [...]string{"<script", "<style"} {
 			if len(page) > len(hidden) && strings.EqualFold(string(page[:len(hidden)]), hidden) {
-				end = []byte("</" + hidden[1:])
+				end = []byte("</" + hidden[1:] + ">")
 			}
 		}
 		at := bytes.Index(bytes.ToLower(page[1:]), end)

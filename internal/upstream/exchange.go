@@ -30,23 +30,26 @@ type exchange struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	body   *payload
-	ended  chan struct{}
 
-	greeting <-chan struct{} // what has to be delivered first; nil for nothing
+	outside  letter
 	modern   bool
-	left     atomic.Bool // sending has begun
+	greeting <-chan struct{} // what has to be delivered first; nil for nothing
+	left     atomic.Bool     // sending has begun
 
-	session string // the one the last POST named
+	began   time.Time
+	cleared time.Time                   // when a probe last found the server alive; guarded by the link
+	verdict atomic.Pointer[fault.Fault] // why we gave it up, if we did
+	session string                      // the one the last POST named
 	replied bool
 	late    *time.Timer
 	listen  *listening // for subscriptions/listen
 }
 
 func newExchange(l *httpLink, f *flight) *exchange {
-	x := &exchange{link: l, f: f, body: newPayload(f.msg.Raw), ended: make(chan struct{})}
+	x := &exchange{link: l, f: f, began: time.Now(), body: newPayload(f.msg.Raw), outside: l.read(&f.msg)}
 	x.ctx, x.cancel = context.WithCancel(l.ctx)
-	x.modern = wire.EraOf(l.versionFor(&f.msg)) == wire.Modern
-	if x.modern && f.msg.Method() == wire.MethodListen {
+	x.modern = x.outside.modern()
+	if x.modern && x.outside.method == wire.MethodListen {
 		x.listen = new(listening)
 	}
 	return x
@@ -63,7 +66,7 @@ func (x *exchange) run() {
 			return
 		}
 	}
-	if x.f.msg.Method() == wire.MethodInitialize && x.link.place.oldStyle.Load() && x.fallBack() {
+	if x.outside.method == wire.MethodInitialize && x.link.place.oldStyle.Load() && x.fallBack() {
 		return
 	}
 	flt := x.ask()
@@ -83,8 +86,11 @@ func (x *exchange) end() {
 	}
 	x.link.mu.Lock()
 	delete(x.link.live, x.f)
+	if len(x.link.live) == 0 && x.link.quiet != nil {
+		close(x.link.quiet)
+		x.link.quiet = nil
+	}
 	x.link.mu.Unlock()
-	close(x.ended)
 }
 
 func (x *exchange) settle(o Outcome) {
@@ -92,16 +98,25 @@ func (x *exchange) settle(o Outcome) {
 	x.f.settle(o)
 }
 
-func (x *exchange) fail(flt *fault.Fault) { x.settle(Outcome{Fault: flt}) }
+func (x *exchange) fail(flt *fault.Fault) {
+	if v := x.verdict.Load(); v != nil {
+		flt.Evidence, flt.Kind, flt.Cause = v.Evidence, v.Kind, v.Cause
+	} else if x.ctx.Err() != nil && flt.Delivery != fault.Refused {
+		flt.Text, flt.Cause = linkClosed().Text, wire.ErrClosed
+	}
+	x.settle(Outcome{Fault: flt})
+}
 
 // ask posts the request and reads the answer. It returns nil when the call is
 // settled or somebody else sees to it.
 func (x *exchange) ask() *fault.Fault {
 	l := x.link
-	header, session := l.headers(&x.f.msg, x.f.header)
+	header, session := l.headers(&x.f.msg, x.outside, x.f.header)
 	x.session = session
 	x.left.Store(true)
-	resp, j, err := l.place.do(x.ctx, http.MethodPost, l.place.url, header, x.body)
+	x.f.left.Store(true)
+	j := new(journey)
+	resp, err := l.place.do(x.ctx, j, http.MethodPost, l.place.url, header, x.body)
 	if err != nil {
 		return l.place.undelivered(j, err)
 	}
@@ -109,7 +124,7 @@ func (x *exchange) ask() *fault.Fault {
 	if resp.StatusCode/100 != 2 {
 		return x.refused(resp)
 	}
-	if x.f.msg.Method() == wire.MethodInitialize {
+	if x.outside.method == wire.MethodInitialize {
 		l.admit(resp.Header.Get(headerSession))
 	}
 	if mediaType(resp.Header) == typeEvents {
@@ -236,7 +251,7 @@ func (x *exchange) answer(m wire.Message, status int) *fault.Fault {
 			return flt
 		}
 	}
-	if x.modern && x.f.msg.Method() == wire.MethodTools && m.Result() != nil {
+	if x.modern && x.outside.method == wire.MethodTools && m.Result() != nil {
 		x.link.place.params.learn(m.Result())
 	}
 	x.replied = true
@@ -327,7 +342,7 @@ func (x *exchange) refused(resp *http.Response) *fault.Fault {
 	}
 	switch resp.StatusCode {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
-		if x.f.msg.Method() == wire.MethodInitialize && err != nil && x.fallBack() {
+		if x.outside.method == wire.MethodInitialize && err != nil && x.fallBack() {
 			return nil
 		}
 	}
@@ -340,8 +355,8 @@ func (l *httpLink) sessionLives(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, byeTimeout)
 	defer cancel()
 	ping := wire.NewRequest([]byte(`"mcpmend-session"`), wire.MethodPing, nil)
-	header, _ := l.headers(&ping, nil)
-	resp, _, err := l.place.do(ctx, http.MethodPost, l.place.url, header, newPayload(ping.Raw))
+	header, _ := l.headers(&ping, l.read(&ping), nil)
+	resp, err := l.place.do(ctx, new(journey), http.MethodPost, l.place.url, header, newPayload(ping.Raw))
 	if err != nil {
 		return true
 	}

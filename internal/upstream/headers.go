@@ -46,11 +46,13 @@ func ownHeader(configured http.Header) http.Header {
 	return h
 }
 
+var ourName = []string{"mcpmend"}
+
 func (p *httpPlace) baseHeader() http.Header {
 	h := make(http.Header, len(p.header)+8)
 	maps.Copy(h, p.header)
 	if h["User-Agent"] == nil {
-		h["User-Agent"] = []string{"mcpmend"}
+		h["User-Agent"] = ourName
 	}
 	return h
 }
@@ -66,42 +68,77 @@ func (p *httpPlace) forgetSecrets(h http.Header) {
 	}
 }
 
-// headers are those of a POST with this message. given are the Mcp-Param-* headers
-// that came with it. session is the one they name, "" for none.
-func (l *httpLink) headers(m *wire.Message, given http.Header) (h http.Header, session string) {
-	version := l.versionFor(m)
-	l.mu.Lock()
-	session = l.session
-	l.mu.Unlock()
-	h = l.place.baseHeader()
-	h["Content-Type"] = []string{typeJSON}
-	h["Accept"] = []string{acceptBoth}
-	if wire.EraOf(version) == wire.Modern {
-		l.stamp(h, version, "")
-		l.place.describe(h, m, given)
-		return h, ""
-	}
-	if m.Method() == wire.MethodInitialize {
-		session = ""
-	}
-	l.stamp(h, version, session)
-	return h, session
+// letter is what the outside of a message says about it. It is read once, in one
+// pass, because arguments can be large.
+type letter struct {
+	version string // the protocol version it is sent under
+	method  string
+	name    string // of what it is about; meaningful if named
+	named   bool
 }
 
-// versionFor is the protocol version a message is sent under: the one it names
-// itself, else the one that was agreed on. Before initialize nothing was.
-func (l *httpLink) versionFor(m *wire.Message) string {
-	if own, ok := wire.Member(m.Params(), "_meta", wire.MetaVersion); ok {
-		if version, ok := wire.StringValue(own); ok {
-			return version
+// read finds out what the headers of a message depend on. The version is the one
+// it names itself, else the one that was agreed on; before initialize nothing was.
+func (l *httpLink) read(m *wire.Message) letter {
+	out := letter{method: m.Method()}
+	nameKey := nameKeyOf(out.method)
+	wire.EachMember(m.Params(), func(key string, value []byte) {
+		switch {
+		case key == "_meta":
+			own, _ := wire.Member(value, wire.MetaVersion)
+			out.version, _ = wire.StringValue(own)
+		case key == nameKey && key != "":
+			out.name, out.named = wire.StringValue(value)
 		}
+	})
+	if out.version == "" && out.method != wire.MethodInitialize {
+		l.mu.Lock()
+		out.version = l.version
+		l.mu.Unlock()
 	}
-	if m.Method() == wire.MethodInitialize {
-		return ""
+	return out
+}
+
+// nameKeyOf is the member of params that names what a request is about.
+func nameKeyOf(method string) string {
+	switch {
+	case method == wire.MethodCall || method == "prompts/get":
+		return "name"
+	case method == "resources/read":
+		return "uri"
+	case strings.HasPrefix(method, "tasks/"):
+		return "taskId"
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.version
+	return ""
+}
+
+func (o letter) modern() bool { return wire.EraOf(o.version) == wire.Modern }
+
+// Values of headers that never change.
+var (
+	justJSON   = []string{typeJSON}
+	justEvents = []string{typeEvents}
+	eitherType = []string{acceptBoth}
+)
+
+// headers are those of a POST with this message. given are the Mcp-Param-* headers
+// that came with it. session is the one they name, "" for none.
+func (l *httpLink) headers(m *wire.Message, outside letter, given http.Header) (h http.Header, session string) {
+	h = l.place.baseHeader()
+	h["Content-Type"] = justJSON
+	h["Accept"] = eitherType
+	if outside.modern() {
+		l.stamp(h, outside.version, "")
+		l.place.describe(h, m, outside, given)
+		return h, ""
+	}
+	if outside.method != wire.MethodInitialize {
+		l.mu.Lock()
+		session = l.session
+		l.mu.Unlock()
+	}
+	l.stamp(h, outside.version, session)
+	return h, session
 }
 
 func (l *httpLink) stamp(h http.Header, version, session string) {
@@ -116,12 +153,10 @@ func (l *httpLink) stamp(h http.Header, version, session string) {
 
 // describe adds what a modern request says about itself in headers, for those on
 // the way who do not read bodies.
-func (p *httpPlace) describe(h http.Header, m *wire.Message, given http.Header) {
-	method := m.Method()
-	h[headerMethod] = []string{headerValue(method)}
-	name, ok := requestName(m, method)
-	if ok {
-		h[headerName] = []string{headerValue(name)}
+func (p *httpPlace) describe(h http.Header, m *wire.Message, outside letter, given http.Header) {
+	h[headerMethod] = []string{headerValue(outside.method)}
+	if outside.named {
+		h[headerName] = []string{headerValue(outside.name)}
 	}
 	passed := false
 	for key, values := range given {
@@ -130,29 +165,9 @@ func (p *httpPlace) describe(h http.Header, m *wire.Message, given http.Header) 
 			passed = true
 		}
 	}
-	if ok && !passed && method == wire.MethodCall {
-		p.params.apply(h, name, m)
+	if outside.named && !passed && outside.method == wire.MethodCall {
+		p.params.apply(h, outside.name, m)
 	}
-}
-
-// requestName is what Mcp-Name holds: the name of what the request is about.
-func requestName(m *wire.Message, method string) (string, bool) {
-	key := ""
-	switch {
-	case method == wire.MethodCall || method == "prompts/get":
-		key = "name"
-	case method == "resources/read":
-		key = "uri"
-	case strings.HasPrefix(method, "tasks/"):
-		key = "taskId"
-	default:
-		return "", false
-	}
-	value, ok := wire.Member(m.Params(), key)
-	if !ok {
-		return "", false
-	}
-	return wire.StringValue(value)
 }
 
 const (

@@ -126,8 +126,16 @@ func (v *vitals) ready() {
 
 // lost: a connection ended that should not have, or could not be made.
 func (v *vitals) lost(cause *fault.Fault, wasUp bool) {
+	d := fault.Diagnose(cause.Evidence) // once for all who will read it
+	explained := *cause
+	if explained.Kind == "" {
+		explained.Kind = d.Kind
+	}
+	if explained.Hint == "" {
+		explained.Hint = d.SuggestedFix
+	}
+	cause = &explained
 	v.update(func(h *Health, now time.Time) {
-		d := fault.Diagnose(cause.Evidence)
 		v.pace.down(now, d.Kind != fault.Unknown && !d.Retryable && d.Scope == fault.OfSetup)
 		h.State, h.Detail = Dead, "waiting"
 		if v.pace.parked {

@@ -115,9 +115,12 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// do sends one HTTP request. body may be nil. The journey says how far it got.
-func (p *httpPlace) do(ctx context.Context, method string, to *url.URL, header http.Header, body *payload) (*http.Response, *journey, error) {
-	j := new(journey)
+// do sends one HTTP request. body may be nil. j notes how far it got.
+func (p *httpPlace) do(ctx context.Context, j *journey, method string, to *url.URL, header http.Header, body *payload) (*http.Response, error) {
+	return p.doWith(ctx, p.client, j, method, to, header, body)
+}
+
+func (p *httpPlace) doWith(ctx context.Context, client *http.Client, j *journey, method string, to *url.URL, header http.Header, body *payload) (*http.Response, error) {
 	req := &http.Request{
 		Method: method, URL: to, Header: header, Host: header.Get("Host"),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -127,8 +130,7 @@ func (p *httpPlace) do(ctx context.Context, method string, to *url.URL, header h
 		req.GetBody = func() (io.ReadCloser, error) { return body.reader(), nil }
 		req.Body = body.reader()
 	}
-	resp, err := p.client.Do(req.WithContext(j.trace(ctx)))
-	return resp, j, err
+	return client.Do(req.WithContext(j.trace(ctx)))
 }
 
 // payload is a request's body that can be taken back. The HTTP transport may still
@@ -195,8 +197,10 @@ type httpLink struct {
 	down      *fault.Fault
 	closing   bool
 	attending bool
+	probing   bool            // a question whether the server lives is under way
 	greeting  <-chan struct{} // closed when notifications/initialized has been delivered
 	live      map[*flight]*exchange
+	quiet     chan struct{} // closed when live is empty; nil while nobody waits for that
 }
 
 func (p *httpPlace) dial(hear receiver) *httpLink {
@@ -255,7 +259,7 @@ func (l *httpLink) abandon(f *flight, note *wire.Message) {
 	won := f.settled.CompareAndSwap(false, true)
 	l.mu.Unlock()
 	if x != nil {
-		if !x.modern && x.left.Load() && f.msg.Method() != wire.MethodInitialize {
+		if !x.modern && x.left.Load() && x.outside.method != wire.MethodInitialize {
 			_ = l.post(cancelNote(f.msg.ID(), note))
 		}
 		x.body.takeBack()
@@ -296,16 +300,16 @@ func (l *httpLink) post(m wire.Message) error {
 func (l *httpLink) deliver(m wire.Message) {
 	ctx, cancel := context.WithTimeout(l.ctx, postTimeout)
 	defer cancel()
-	header, session := l.headers(&m, nil)
+	header, session := l.headers(&m, l.read(&m), nil)
 	body := newPayload(m.Raw)
-	resp, _, err := l.place.do(ctx, http.MethodPost, l.place.url, header, body)
+	resp, err := l.place.do(ctx, new(journey), http.MethodPost, l.place.url, header, body)
 	body.takeBack()
 	if err != nil {
 		return
 	}
 	defer resp.Body.Close()
-	text, _ := readAtMost(resp.Body, 4<<10)
-	if session != "" && resp.StatusCode == http.StatusNotFound && fault.SessionIsLost(resp.StatusCode, string(text)) {
+	_, _ = readAtMost(resp.Body, 4<<10)
+	if session != "" && resp.StatusCode == http.StatusNotFound {
 		l.lose(resp.StatusCode)
 	}
 }
@@ -325,8 +329,6 @@ func (l *httpLink) adopt(hear receiver, _ bool) {
 }
 
 func (l *httpLink) settled() {}
-
-func (l *httpLink) inspect(time.Time, *vitals) {}
 
 // hear passes on what the server says outside of replies.
 func (l *httpLink) hear(m wire.Message, f *flight) {
@@ -362,7 +364,7 @@ func visible(session string) bool {
 func (l *httpLink) lose(status int) *fault.Fault {
 	flt := &fault.Fault{
 		Delivery: fault.Refused,
-		Evidence: fault.Evidence{Text: errSessionLost.Error(), HTTPStatus: status, Moment: fault.AtCall},
+		Evidence: fault.Evidence{Text: errSessionLost.Error(), HTTPStatus: status, HadSession: true, Moment: fault.AtCall},
 		Cause:    errSessionLost,
 	}
 	l.mu.Lock()
@@ -430,25 +432,18 @@ func (l *httpLink) wind(lost bool) {
 
 // linger waits until no call is under way.
 func (l *httpLink) linger() {
-	limit := time.NewTimer(lingerTime)
-	defer limit.Stop()
-	for {
-		l.mu.Lock()
-		var one *exchange
-		for _, x := range l.live {
-			one = x
-		}
+	l.mu.Lock()
+	if len(l.live) == 0 {
 		l.mu.Unlock()
-		if one == nil {
-			return
-		}
-		select {
-		case <-one.ended:
-		case <-limit.C:
-			return
-		case <-l.ctx.Done():
-			return
-		}
+		return
+	}
+	quiet := make(chan struct{})
+	l.quiet = quiet
+	l.mu.Unlock()
+	select {
+	case <-quiet:
+	case <-l.ctx.Done():
+	case <-time.After(lingerTime):
 	}
 }
 
@@ -476,7 +471,7 @@ func (l *httpLink) sayGoodbye() {
 	defer cancel()
 	header := l.place.baseHeader()
 	l.stamp(header, version, session)
-	if resp, _, err := l.place.do(ctx, http.MethodDelete, l.place.url, header, nil); err == nil {
+	if resp, err := l.place.do(ctx, new(journey), http.MethodDelete, l.place.url, header, nil); err == nil {
 		_, _ = readAtMost(resp.Body, 4<<10)
 		_ = resp.Body.Close()
 	}

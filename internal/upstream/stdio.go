@@ -217,7 +217,7 @@ func (l *stdioLink) provenUnread() func(*flight) bool {
 
 // leftUnread reads back the requests that lie unread in the pipe.
 func (l *stdioLink) leftUnread() map[uint64]bool {
-	if l.unread == nil || l.readersAlive() {
+	if l.unread == nil || waitingIn(l.unread) == 0 || l.readersAlive() {
 		return nil
 	}
 	rest := make([]byte, waitingIn(l.unread))

@@ -51,9 +51,10 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // stream is one sequence of events over however many connections it takes.
 type stream struct {
-	lastID string
-	retry  time.Duration // what the server asked for
-	events int           // on all connections
+	lastID  string
+	retry   time.Duration // what the server asked for
+	events  int           // on all connections
+	atLeast time.Duration // what a refusal asked for, this once
 
 	// Ids seen on the connections before this one and on this one. A server that
 	// replays more than it was asked for must not be heard twice; one that gives
@@ -118,7 +119,7 @@ func (x *exchange) follow(resp *http.Response) *fault.Fault {
 	flt := x.readStream(s, resp)
 	for tries := 0; flt != nil && x.resumable(s, flt) && tries < fruitless; tries++ {
 		before := s.events
-		if !wait(x.ctx, s.retry+pauseUnlessAsked(s.retry, tries)) {
+		if !wait(x.ctx, s.pause(tries)) {
 			break
 		}
 		var final bool
@@ -132,12 +133,15 @@ func (x *exchange) follow(resp *http.Response) *fault.Fault {
 	return flt
 }
 
-// pauseUnlessAsked is the pause of our own; a server's wish replaces the first one.
-func pauseUnlessAsked(retry time.Duration, tries int) time.Duration {
-	if retry > 0 && tries == 0 {
-		return 0
+// pause is the wait before the n-th attempt in a row to go on. It is never shorter
+// than the server asked for.
+func (s *stream) pause(n int) time.Duration {
+	least := max(s.retry, s.atLeast)
+	s.atLeast = 0
+	if least > 0 && n == 0 {
+		return least
 	}
-	return pause(tries)
+	return least + pause(n)
 }
 
 // resumable: in the legacy era a server that numbers its events keeps them for
@@ -162,7 +166,7 @@ func (x *exchange) resume(s *stream, was *fault.Fault) (flt *fault.Fault, final 
 		x.link.lose(resp.StatusCode)
 		return was, true
 	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests:
-		s.retry = max(s.retry, min(retryAfter(resp.Header, time.Now()), longestRetry))
+		s.atLeast = min(retryAfter(resp.Header, time.Now()), longestRetry)
 		return was, false
 	}
 	return was, true
@@ -222,13 +226,12 @@ func (l *httpLink) open(ctx context.Context, lastID string) (*http.Response, err
 	version, session := l.version, l.session
 	l.mu.Unlock()
 	h := l.place.baseHeader()
-	h["Accept"] = []string{typeEvents}
+	h["Accept"] = justEvents
 	l.stamp(h, version, session)
 	if lastID != "" {
 		h[headerLastEvent] = []string{lastID}
 	}
-	resp, _, err := l.place.do(ctx, http.MethodGet, l.place.url, h, nil)
-	return resp, err
+	return l.place.do(ctx, new(journey), http.MethodGet, l.place.url, h, nil)
 }
 
 func (l *httpLink) attend() {
@@ -250,10 +253,8 @@ func (l *httpLink) listenAside() {
 	s := new(stream)
 	opened := false
 	for tries, empty := 0, 0; empty < fruitless; tries++ {
-		if tries > 0 || s.retry > 0 {
-			if !wait(l.ctx, s.retry+pauseUnlessAsked(s.retry, tries-1)) {
-				return
-			}
+		if tries > 0 && !wait(l.ctx, s.pause(tries-1)) {
+			return
 		}
 		resp, err := l.open(l.ctx, s.lastID)
 		if err != nil {
@@ -271,7 +272,7 @@ func (l *httpLink) listenAside() {
 			if resp.StatusCode != http.StatusTooManyRequests && (resp.StatusCode < 500 || resp.StatusCode == http.StatusNotImplemented) {
 				return
 			}
-			s.retry = max(s.retry, min(retryAfter(resp.Header, time.Now()), longestRetry))
+			s.atLeast = min(retryAfter(resp.Header, time.Now()), longestRetry)
 			continue
 		}
 		opened = true
@@ -281,10 +282,11 @@ func (l *httpLink) listenAside() {
 		if l.ctx.Err() != nil {
 			return
 		}
-		if held := time.Since(since); held >= stableTime {
+		stable := time.Since(since) >= stableTime
+		if stable {
 			tries = 0
 		}
-		if empty++; s.events > before || time.Since(since) >= stableTime {
+		if empty++; stable || s.events > before {
 			empty = 0
 		}
 	}

@@ -10,13 +10,15 @@ import (
 
 // How often and how patiently a process is looked at.
 const (
-	lookEvery   = time.Second
-	stoppedFor  = 5 * time.Second  // a stopped process is killed after this long
-	silentFor   = 5 * time.Second  // without a sign of life, with work waiting: suspicious
-	idleGrace   = 10 * time.Second // a silent one is killed after this long when nobody waits for it,
-	callGrace   = 45 * time.Second // and after this long when somebody does
-	probeAfter  = 30 * time.Second // an idle one is asked for a sign of life this often,
-	probeWithin = 10 * time.Minute // if it was used this recently
+	lookEvery   = 500 * time.Millisecond
+	stoppedIdle = time.Second             // a stopped process is killed after this long when nobody waits for it,
+	stoppedFor  = 4500 * time.Millisecond // and after this long when somebody does
+	spoiltFor   = 2 * time.Second         // how long the right reply may follow a spoilt one
+	silentFor   = 5 * time.Second         // without a sign of life, with work waiting: suspicious
+	idleGrace   = 10 * time.Second        // a silent one is killed after this long when nobody waits for it,
+	callGrace   = 45 * time.Second        // and after this long when somebody does
+	probeAfter  = 30 * time.Second        // an idle one is asked for a sign of life this often,
+	probeWithin = 10 * time.Minute        // if it was used this recently
 )
 
 // watch looks after the links until there are none.
@@ -54,6 +56,7 @@ type pulse struct {
 	ticks     uint64
 	movedAt   time.Time // when its processor time last moved
 	silentAt  time.Time // first found silent; zero if it is not
+	unreadAt  time.Time // since when something has lain unread
 	probedAt  time.Time
 }
 
@@ -83,12 +86,25 @@ func (l *stdioLink) inspect(now time.Time, v *vitals) {
 		}
 		cause := l.lifeless("was stopped by a signal and does not run")
 		v.unresponsive("stopped", cause)
-		if now.Sub(p.stoppedAt) >= stoppedFor {
+		patience := stoppedFor
+		if l.onlyOurs() {
+			patience = stoppedIdle
+		}
+		if now.Sub(p.stoppedAt) >= patience {
 			l.kill(cause)
 		}
 		return
 	}
 	p.stoppedAt = time.Time{}
+	l.giveUpSpoilt(now)
+	if seen.unread == 0 {
+		p.unreadAt = time.Time{}
+	} else if p.unreadAt.IsZero() {
+		p.unreadAt = now
+	} else if now.Sub(p.unreadAt) >= time.Second && !l.readersAlive() {
+		l.kill(l.lifeless("closed its input and can be told nothing more"))
+		return
+	}
 	heard := time.Unix(0, max(l.heard.Load(), l.tail.heard.Load()))
 	waiting, oldest := l.underWay()
 	quiet := min(now.Sub(p.movedAt), now.Sub(heard), now.Sub(oldest))
