@@ -130,6 +130,13 @@ func (v verdict) findings(s *Schema) []finding {
 	case v.unchecked != "":
 		return []finding{{Problem: Problem{Keyword: "limit", Expected: v.unchecked, Warning: true}}}
 	}
+	if text, ok := v.value.(string); ok {
+		// The model's raw text: what is wrong inside it says more than its type.
+		text = strings.TrimSpace(unfence(strings.TrimSpace(text)))
+		if _, _, broken := decode([]byte(text)); broken != nil && strings.HasPrefix(text, "{") {
+			return verdict{broken: broken}.findings(s)
+		}
+	}
 	r := reporter{schema: s, value: v.value}
 	if v.tree != nil {
 		r.report(v.tree)

@@ -157,6 +157,10 @@ func isCommand(name string) bool {
 // nearest returns the name most like s, if one is clearly alike: within a third
 // of its letters, and closer than any other.
 func nearest(s string, names []string) (string, bool) {
+	return nearestWithin(s, names, max(1, utf8.RuneCountInString(fold(s))/3))
+}
+
+func nearestWithin(s string, names []string, most int) (string, bool) {
 	best, bestDistance, tie := "", 1<<30, false
 	folded := fold(s)
 	for _, name := range names {
@@ -167,8 +171,7 @@ func nearest(s string, names []string) (string, bool) {
 			tie = true
 		}
 	}
-	letters := utf8.RuneCountInString(folded)
-	if best == "" || tie || bestDistance > max(1, letters/3) || letters < 2 {
+	if best == "" || tie || bestDistance > most || utf8.RuneCountInString(folded) < 2 {
 		return "", false
 	}
 	return best, true

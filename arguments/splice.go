@@ -3,6 +3,7 @@ package arguments
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -296,4 +297,12 @@ func (c Change) String() string {
 	default:
 		return fmt.Sprintf("%s: %s became %s (%s)", path, clip(c.From, 60), clip(c.To, 60), c.Rule)
 	}
+}
+
+// pointerUnescape reads one step of a pointer in the fragment of a URL.
+func pointerUnescape(step string) string {
+	if plain, err := url.PathUnescape(step); err == nil {
+		step = plain
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 }
