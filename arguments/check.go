@@ -46,7 +46,12 @@ func (s *Schema) Check(args []byte) []Problem {
 	return problems
 }
 
-const maxProblems = 64
+const (
+	maxProblems = 64
+	// maxFindings are collected before the first problems are picked, in an
+	// order that does not depend on chance.
+	maxFindings = 10_000
+)
 
 // verdict is what one look at the arguments says.
 type verdict struct {
@@ -137,7 +142,7 @@ func (v verdict) findings(s *Schema) []finding {
 			return verdict{broken: broken}.findings(s)
 		}
 	}
-	r := reporter{schema: s, value: v.value}
+	r := reporter{schema: s}
 	if v.tree != nil {
 		r.report(v.tree)
 	} else if v.formats != nil {
@@ -149,7 +154,13 @@ func (v verdict) findings(s *Schema) []finding {
 		return cmp.Or(comparePaths(a.path, b.path), cmp.Compare(a.Keyword, b.Keyword), cmp.Compare(a.Expected, b.Expected))
 	})
 	r.found = slices.CompactFunc(r.found, func(a, b finding) bool { return a.Problem == b.Problem })
-	return r.found[:min(len(r.found), maxProblems)]
+	r.found = r.found[:min(len(r.found), maxProblems)]
+	for i, f := range r.found {
+		if received, ok := at(v.value, f.path); ok {
+			r.found[i].Received = show(f.path, received, 200)
+		}
+	}
+	return r.found
 }
 
 // comparePaths orders like strings, but numbers by value: item 10 after item 9.
@@ -169,13 +180,12 @@ func comparePaths(a, b []string) int {
 // reporter turns the engine's tree into a flat list.
 type reporter struct {
 	schema      *Schema
-	value       any
 	formatsOnly bool
 	found       []finding
 }
 
 func (r *reporter) report(e *jsonschema.ValidationError) {
-	if len(r.found) >= 4*maxProblems {
+	if len(r.found) >= maxFindings {
 		return
 	}
 	switch k := e.ErrorKind.(type) {
@@ -214,7 +224,7 @@ func (r *reporter) choose(e *jsonschema.ValidationError, keyword string) {
 	var branches []branch
 	var here []finding
 	for _, cause := range e.Causes {
-		sub := reporter{schema: r.schema, value: r.value}
+		sub := reporter{schema: r.schema}
 		sub.report(cause)
 		if f := sub.found; len(f) == 1 && slices.Equal(f[0].path, e.InstanceLocation) && (f[0].Keyword == "type" || f[0].Keyword == "enum" || f[0].Keyword == "const") {
 			here = append(here, f[0])
@@ -271,9 +281,6 @@ func (r *reporter) add(e *jsonschema.ValidationError, keyword, expected string) 
 func (r *reporter) addAt(e *jsonschema.ValidationError, path []string, keyword, expected string) *finding {
 	f := finding{path: path, part: r.schema.at[e.SchemaURL]}
 	f.Problem = Problem{Path: pointer(path), Keyword: keyword, Expected: expected, Warning: keyword == "format"}
-	if v, ok := at(r.value, path); ok {
-		f.Received = show(path, v, 200)
-	}
 	if r.formatsOnly && !f.Warning {
 		return &f // an echo of the format somewhere above it
 	}
@@ -300,7 +307,7 @@ func (r *reporter) leaf(e *jsonschema.ValidationError) {
 	case *kind.Dependency:
 		r.missing(e, k.Missing)
 	case *kind.AdditionalProperties:
-		for _, key := range k.Properties {
+		for _, key := range k.Properties[:min(len(k.Properties), maxFindings)] {
 			r.addAt(e, append(slices.Clip(e.InstanceLocation), key), "additionalProperties", "no such field")
 		}
 	case *kind.FalseSchema:

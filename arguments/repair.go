@@ -98,7 +98,7 @@ const (
 	maxPlans  = 16
 	maxTries  = 24
 	maxRounds = 4
-	maxEdits  = 64
+	maxEdits  = 256
 )
 
 // mender looks for the valid calls that can be reached without loss. Only if
@@ -117,15 +117,19 @@ type mended struct {
 }
 
 func (m *mender) start(first verdict) {
+	args := m.call.Arguments
+	if len(args) == 0 {
+		args = []byte("{}") // what absent arguments were checked as
+	}
 	if first.valid() {
-		m.settle(m.call.Arguments, first, nil)
+		m.settle(args, first, nil)
 		return
 	}
 	if _, ok := first.value.(map[string]any); ok && first.broken == nil {
-		m.search(m.call.Arguments, first, nil, 1)
+		m.search(args, first, nil, 1)
 		return
 	}
-	args, change, ok := fromText(m.call.Arguments)
+	args, change, ok := fromText(args)
 	if !ok {
 		return
 	}
@@ -226,7 +230,7 @@ func (m *mender) plans(e *jsonschema.ValidationError, value any) []plan {
 	ways := []plan{nil}
 	for _, cause := range e.Causes {
 		ways = m.combine(ways, m.plans(cause, value))
-		if len(ways) == 0 {
+		if len(ways) == 0 || len(ways[0]) > maxEdits {
 			return nil
 		}
 	}

@@ -101,7 +101,8 @@ func compile(schema []byte) (compiled *jsonschema.Schema, err error) {
 		}
 	}
 	compiled, err = compileAs(doc, jsonschema.Draft2020)
-	if err != nil && !declared {
+	var unlike *jsonschema.SchemaValidationError
+	if errors.As(err, &unlike) && !declared {
 		// Lists under "items" and other habits of draft 7 are common in
 		// schemas that do not name their draft.
 		if older, err7 := compileAs(doc, jsonschema.Draft7); err7 == nil {
