@@ -74,12 +74,53 @@ func (e *estimator) total(s *jsonschema.Schema) int {
 		return n
 	}
 	e.all[s] = 0
-	sum := 1
+	sum := 1 + weight(s, nil)
 	add := func(p *jsonschema.Schema) { sum = min(sum+e.total(p), ceiling) }
 	inPlace(s, add)
 	inside(s, add)
 	e.all[s] = sum
 	return sum
+}
+
+// weight is what comparing a value with the values a part names costs beyond
+// one step. Texts are compared quickly; numbers as fractions, each made anew.
+// Without a value, of whatever type, it is the most it can be.
+func weight(s *jsonschema.Schema, v any) int {
+	texts, others := 0, 0
+	add := func(value any) {
+		if _, ok := value.(string); ok {
+			texts++
+		} else {
+			others += 2 * nodesOf(value)
+		}
+	}
+	if s.Enum != nil {
+		for _, value := range s.Enum.Values {
+			add(value)
+		}
+	}
+	if s.Const != nil {
+		add(*s.Const)
+	}
+	if _, ok := v.(string); ok {
+		others = 0
+	}
+	return texts/16 + others
+}
+
+func nodesOf(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			n += nodesOf(item)
+		}
+	case map[string]any:
+		for _, item := range v {
+			n += nodesOf(item)
+		}
+	}
+	return n
 }
 
 func patternSize(s *jsonschema.Schema) int {
@@ -110,8 +151,8 @@ const patternBytesPerStep = 100
 
 func spend(s *jsonschema.Schema, v any, depth int, budget *int) bool {
 	*budget -= 1 + depth/8
-	if s.Enum != nil {
-		*budget -= len(s.Enum.Values) / 16
+	if s.Enum != nil || s.Const != nil {
+		*budget -= weight(s, v)
 	}
 	if text, ok := v.(string); ok {
 		if p, ok := s.Pattern.(*pattern); ok {
@@ -135,6 +176,9 @@ func spend(s *jsonschema.Schema, v any, depth int, budget *int) bool {
 			spendMember(s, key, item, depth+1, budget, each)
 		}
 	case []any:
+		if s.UniqueItems {
+			*budget -= 2 * len(v) // each is hashed
+		}
 		for i, item := range v {
 			if !ok {
 				return false

@@ -68,12 +68,14 @@ const maxIssues = 5
 // Explain puts into words what is wrong with a call and how to make it right.
 func Explain(f Failure) Explanation {
 	found := f.Schema.examine(f.Arguments)
-	x := explainer{Failure: f, value: found.value}
-	x.explain(slices.DeleteFunc(found.findings(f.Schema), func(p finding) bool {
+	findings := slices.DeleteFunc(found.findings(f.Schema), func(p finding) bool {
 		return p.Warning && !f.Forwarded
-	}))
+	})
+	x := explainer{Failure: f, value: found.value}
+	// Two findings may become one issue; more than this is only counted.
+	x.explain(findings[:min(len(findings), 2*maxIssues)])
 	e := Explanation{Tool: f.Tool, Issues: x.issues[:min(len(x.issues), maxIssues)]}
-	e.More = len(x.issues) - len(e.Issues)
+	e.More = len(x.issues) - len(e.Issues) + len(findings) - len(x.findings)
 	if len(f.Suggested) > 0 && json.Valid(f.Suggested) {
 		e.SuggestedArguments = f.Suggested
 	}
@@ -92,6 +94,9 @@ func Explain(f Failure) Explanation {
 func (x *explainer) text(e Explanation) string {
 	var b strings.Builder
 	n := len(e.Issues) + e.More
+	if n == 0 {
+		return fmt.Sprintf("The arguments for %s fit its schema.", x.Tool)
+	}
 	problems := ""
 	if n > 1 {
 		problems = fmt.Sprintf(" (%d problems)", n)
@@ -254,6 +259,9 @@ func (x *explainer) stray(f finding, i *Issue) {
 // home is the only declared object that has a member of that name.
 func (x *explainer) home(parent []string, names map[string]bool, key string) string {
 	home := ""
+	if len(names) > 200 {
+		return "" // a search too far, for a hint
+	}
 	for name := range names {
 		inner, _ := x.Schema.declared(append(slices.Clip(parent), name))
 		if !inner[key] {

@@ -140,6 +140,13 @@ func TestExplainDoesNotClaimThatAForwardedCallDidNotRun(t *testing.T) {
 	}
 }
 
+func TestExplainDoesNotBlameValidArguments(t *testing.T) {
+	e := Explain(Failure{Tool: "t", Schema: compiled(t, userSchema), Arguments: []byte(`{"username":"john","age":20}`), Forwarded: true})
+	if e.Text != "The arguments for t fit its schema." || len(e.Issues) != 0 {
+		t.Errorf("Explain = %q %v", e.Text, e.Issues)
+	}
+}
+
 func TestExplainNameAsksForTheNearestTool(t *testing.T) {
 	catalogue := []string{"list_traces", "get_issue", "delete_issue", "create_issue_comment", "browser_network_requests"}
 	for called, want := range map[string]string{

@@ -164,7 +164,11 @@ func nearestWithin(s string, names []string, most int) (string, bool) {
 	best, bestDistance, tie := "", 1<<30, false
 	folded := fold(s)
 	for _, name := range names {
-		switch d := distance(folded, fold(name)); {
+		other := fold(name)
+		if off := len(other) - len(folded); off > 4*most || off < -4*most {
+			continue // by the bytes alone too many letters
+		}
+		switch d := distance(folded, other); {
 		case d < bestDistance:
 			best, bestDistance, tie = name, d, false
 		case d == bestDistance:

@@ -241,8 +241,9 @@ func (m *mender) either(causes []*jsonschema.ValidationError, value any) []plan 
 	var ways []plan
 	for _, cause := range causes {
 		for _, way := range m.plans(cause, value) {
-			// Branches often want the same: text decoded, then they differ.
-			if !slices.ContainsFunc(ways, way.equal) {
+			// Branches often want the same: text decoded, then they differ. But
+			// a value that only one of them gives would choose the branch.
+			if !slices.ContainsFunc(ways, way.equal) && !way.inserts() {
 				ways = append(ways, way)
 			}
 		}
@@ -271,6 +272,10 @@ func (m *mender) combine(ways, answers []plan) []plan {
 }
 
 func (p plan) equal(o plan) bool { return slices.EqualFunc(p, o, edit.equal) }
+
+func (p plan) inserts() bool {
+	return slices.ContainsFunc(p, func(e edit) bool { return e.op == insert })
+}
 
 func (p plan) join(other plan) (plan, bool) {
 	out := slices.Clip(p)

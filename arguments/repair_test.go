@@ -180,6 +180,10 @@ func TestOnlyTheSchemaFillsInWhatIsMissing(t *testing.T) {
 			t.Errorf("Repair(%s) = %v %s, want %q", args, r.Outcome, r.Arguments, want)
 		}
 	}
+	choice := compiled(t, `{"properties":{"id":{"type":"integer","default":0},"name":{"type":"string"}},"anyOf":[{"required":["id"]},{"required":["name"]}]}`)
+	if r := choice.Repair(Call{Arguments: []byte(`{}`), Risk: ReadOnly}); r.Outcome != Invalid {
+		t.Errorf("Repair chose a branch by itself: %s", r.Arguments)
+	}
 	confirm := compiled(t, `{"properties":{"confirm":{"const":true}},"required":["confirm"]}`)
 	if r := confirm.Repair(Call{Arguments: []byte(`{}`), Risk: ReadOnly}); r.Outcome != Invalid {
 		t.Errorf("Repair confirmed by itself: %s", r.Arguments)
