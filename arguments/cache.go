@@ -9,17 +9,22 @@ import (
 // Cache keeps compiled schemas by the hash of their definition, so that a tool
 // is compiled once however often its list is fetched. Failures are kept too: a
 // schema that does not compile is not tried at every call. It is bounded by
-// number, least recently used first out.
+// number and by size, least recently used first out.
 type Cache struct {
 	size int
 
 	mu    sync.Mutex
 	items map[[sha256.Size]byte]*list.Element
 	order *list.List // of *cached, the most recent in front
+	bytes int        // of the definitions in it
 }
+
+// maxCacheBytes of definitions; compiled they take some twenty times that.
+const maxCacheBytes = 16 << 20
 
 type cached struct {
 	key  [sha256.Size]byte
+	size int
 	once sync.Once
 	s    *Schema
 	err  error
@@ -35,25 +40,26 @@ func NewCache(size int) *Cache {
 
 // Compile is [Compile], remembered.
 func (c *Cache) Compile(schema []byte) (*Schema, error) {
-	entry := c.entry(sha256.Sum256(schema))
+	entry := c.entry(sha256.Sum256(schema), min(len(schema), maxSchemaBytes))
 	// Outside the lock: one slow schema holds up only those who want the same.
 	entry.once.Do(func() { entry.s, entry.err = Compile(schema) })
 	return entry.s, entry.err
 }
 
-func (c *Cache) entry(key [sha256.Size]byte) *cached {
+func (c *Cache) entry(key [sha256.Size]byte, size int) *cached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.items[key]; ok {
 		c.order.MoveToFront(e)
 		return e.Value.(*cached)
 	}
-	entry := &cached{key: key}
+	entry := &cached{key: key, size: size}
 	c.items[key] = c.order.PushFront(entry)
-	if c.order.Len() > c.size {
-		oldest := c.order.Back()
-		c.order.Remove(oldest)
-		delete(c.items, oldest.Value.(*cached).key)
+	c.bytes += size
+	for c.order.Len() > c.size || c.bytes > maxCacheBytes {
+		oldest := c.order.Remove(c.order.Back()).(*cached)
+		delete(c.items, oldest.key)
+		c.bytes -= oldest.size
 	}
 	return entry
 }

@@ -22,7 +22,8 @@ type Problem struct {
 	// (a key given twice) and "limit" (too deep or too large to check).
 	Keyword string `json:"keyword"`
 	// Received is the value as JSON, shortened, and hidden where the name of
-	// its field says that it is a secret. Empty when there is none.
+	// its field says that it is a secret. Empty when there is none. For what
+	// could not be read at all it says why.
 	Received string `json:"received,omitempty"`
 	// Expected says what the schema wants there.
 	Expected string `json:"expected"`
@@ -485,6 +486,21 @@ func hideSecrets(v any) any {
 		return out
 	}
 	return v
+}
+
+// holdsSecret says that some field has a telling name and a value.
+func holdsSecret(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, item := range v {
+			if isSecret(key) && item != nil || holdsSecret(item) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, holdsSecret)
+	}
+	return false
 }
 
 // clip shortens text to about that many bytes, between characters.

@@ -200,6 +200,13 @@ func TestCacheCompilesADefinitionOnceAndForgetsTheOldest(t *testing.T) {
 	if n := len(c.items); n != 2 || c.order.Len() != 2 {
 		t.Errorf("cache holds %d and %d entries, want 2", n, c.order.Len())
 	}
+	big := NewCache(0)
+	for i := range 100 {
+		big.Compile(fmt.Appendf(nil, `{"title":"%d","description":"%s"}`, i, strings.Repeat("x", 200<<10)))
+	}
+	if big.bytes > maxCacheBytes || len(big.items) == 0 {
+		t.Errorf("cache holds %d bytes in %d entries", big.bytes, len(big.items))
+	}
 	if _, err := c.Compile([]byte(strings.Repeat(" ", maxSchemaBytes+1))); !errors.Is(err, ErrTooComplex) {
 		t.Errorf("Compile of a huge schema: %v, want ErrTooComplex", err)
 	}

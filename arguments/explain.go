@@ -18,9 +18,11 @@ type Failure struct {
 	Tool        string
 	Description string
 	// Schema and Arguments are what was checked, the arguments as they came.
+	// A nil schema could not be compiled.
 	Schema    *Schema
 	Arguments []byte
 	// Suggested is a corrected call to propose, such as one a policy withheld.
+	// It is left out if it holds a secret.
 	Suggested []byte
 	// Forwarded says that the call was sent all the same, so that it cannot be
 	// said that the tool was not run.
@@ -67,6 +69,9 @@ const maxIssues = 5
 
 // Explain puts into words what is wrong with a call and how to make it right.
 func Explain(f Failure) Explanation {
+	if f.Schema == nil {
+		return Explanation{Tool: f.Tool, Text: fmt.Sprintf("The arguments for %s could not be checked.", f.Tool)}
+	}
 	found := f.Schema.examine(f.Arguments)
 	findings := slices.DeleteFunc(found.findings(f.Schema), func(p finding) bool {
 		return p.Warning && !f.Forwarded
@@ -76,7 +81,7 @@ func Explain(f Failure) Explanation {
 	x.explain(findings[:min(len(findings), 2*maxIssues)])
 	e := Explanation{Tool: f.Tool, Issues: x.issues[:min(len(x.issues), maxIssues)]}
 	e.More = len(x.issues) - len(e.Issues) + len(findings) - len(x.findings)
-	if len(f.Suggested) > 0 && json.Valid(f.Suggested) {
+	if v, _, broken := decode(f.Suggested); broken == nil && !holdsSecret(v) {
 		e.SuggestedArguments = f.Suggested
 	}
 	if f.Full || f.Repeats >= 2 {

@@ -126,6 +126,10 @@ func TestExplainOffersWhatAPolicyWithheld(t *testing.T) {
 	if !strings.HasSuffix(e.Text, `If you mean this, send it: {"username":"john","age":20,"state":"open"}`) {
 		t.Errorf("Explain =\n%s", e.Text)
 	}
+	secret := []byte(`{"username":"john","age":20,"state":"OPEN","password":"hunter2"}`)
+	if e := Explain(Failure{Tool: "create-user", Schema: s, Arguments: secret, Suggested: s.Repair(Call{Arguments: secret}).Suggested, Full: true}); strings.Contains(e.Text, "hunter2") || e.SuggestedArguments != nil {
+		t.Errorf("Explain tells a secret:\n%s", e.Text)
+	}
 	data, err := json.Marshal(e)
 	if err != nil || !strings.Contains(string(data), `"suggested_arguments":{"username":"john"`) {
 		t.Errorf("as data: %s, %v", data, err)

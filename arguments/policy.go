@@ -79,11 +79,11 @@ func (r Rule) representation() bool {
 // are a sign that more is wrong than we can see.
 func (p Policy) Permits(risk Risk, rules ...Rule) bool {
 	switch {
-	case p == Off:
-		return false
+	case p != Balanced && p != Strict && p != "":
+		return false // Off, or a word nobody knows
 	case risk == ReadOnly, risk == Write && p != Strict:
 		return true
-	case risk == Destructive && p == Strict:
+	case p == Strict && risk != Write:
 		return false
 	}
 	for _, r := range rules {

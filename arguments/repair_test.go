@@ -211,6 +211,7 @@ func TestThePolicyGoesByRisk(t *testing.T) {
 		{Strict, Write, map[string]Outcome{text: Mended, two: Withheld, naming: Withheld, null: Invalid}},
 		{Strict, Destructive, map[string]Outcome{text: Withheld, two: Withheld, naming: Withheld, null: Invalid}},
 		{Off, ReadOnly, map[string]Outcome{text: Invalid, naming: Invalid, null: Invalid}},
+		{"lenient", ReadOnly, map[string]Outcome{text: Withheld}},
 	} {
 		for args, want := range tc.want {
 			r := s.Repair(Call{Arguments: []byte(args), Policy: tc.policy, Risk: tc.risk})
@@ -237,6 +238,17 @@ func TestChangesSayWhatWasDone(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, r.Changes); diff != "" {
 		t.Errorf("Changes (-want +got):\n%s", diff)
+	}
+	for want, c := range map[string]Change{
+		`/n: "7" became 7 (number_text)`:     {Path: "/n", From: `"7"`, To: "7", Rule: RuleNumberText},
+		`/n: left out null (null_for_none)`:  {Path: "/n", From: "null", Rule: RuleNull},
+		`/lang: added "en" (schema_default)`: {Path: "/lang", To: `"en"`, Rule: RuleDefault},
+		`/auth/password: integer_for_text`:   {Path: "/auth/password", From: "1234", To: `"1234"`, Rule: RuleIntegerToken},
+		`arguments: arguments_text`:          {From: `"{\"token\":\"x\"}"`, To: `{"token":"x"}`, Rule: RuleText},
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("String() = %s, want %s", got, want)
+		}
 	}
 }
 

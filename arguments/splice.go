@@ -284,18 +284,20 @@ type Change struct {
 	Rule Rule   `json:"rule"`
 }
 
+// String says in one line what was done, without values that may be secrets.
 func (c Change) String() string {
-	path := c.Path
-	if path == "" {
-		path = "arguments"
-	}
+	steps := strings.Split(c.Path, "/")
 	switch {
+	case c.Path == "":
+		return fmt.Sprintf("arguments: %s", c.Rule)
+	case slices.ContainsFunc(steps, isSecret):
+		return fmt.Sprintf("%s: %s", c.Path, c.Rule)
 	case c.From == "":
-		return fmt.Sprintf("%s: added %s (%s)", path, clip(c.To, 60), c.Rule)
+		return fmt.Sprintf("%s: added %s (%s)", c.Path, clip(c.To, 60), c.Rule)
 	case c.To == "":
-		return fmt.Sprintf("%s: left out %s (%s)", path, clip(c.From, 60), c.Rule)
+		return fmt.Sprintf("%s: left out %s (%s)", c.Path, clip(c.From, 60), c.Rule)
 	default:
-		return fmt.Sprintf("%s: %s became %s (%s)", path, clip(c.From, 60), clip(c.To, 60), c.Rule)
+		return fmt.Sprintf("%s: %s became %s (%s)", c.Path, clip(c.From, 60), clip(c.To, 60), c.Rule)
 	}
 }
 

@@ -81,8 +81,7 @@ func unfence(text string) string {
 	if !ok || strings.Trim(strings.ToLower(strings.TrimSpace(line)), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 		return text
 	}
-	body, ok = strings.CutSuffix(strings.TrimRight(body, " \t\r\n"), "```")
-	if !ok || strings.Contains(body, "\n```") {
+	if body, ok = strings.CutSuffix(strings.TrimRight(body, " \t\r\n"), "```"); !ok {
 		return text
 	}
 	return body

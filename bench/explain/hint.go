@@ -30,17 +30,18 @@ func hinted(c toolset.Case, text string) bool {
 		}
 		return false
 	}
+	names := func(name string) bool { return mentions(text, name) }
 	switch {
 	case s.To != "":
-		return has(s.Rename) && has(s.To)
+		return names(s.Rename) && names(s.To)
 	case s.Add != "":
-		return has(s.Add) && has("missing", "need ", "Expected")
+		return names(s.Add) && has("missing", "need ", "Expected")
 	case s.Remove != "":
-		return has(s.Remove) && has("emove", "eave it out")
+		return names(s.Remove) && has("emove", "eave it out")
 	case s.Tool != "":
-		return has(s.Tool)
+		return names(s.Tool)
 	case s.Maximum != nil:
-		return has(string(s.Maximum)) && has(last(c.Field))
+		return names(string(s.Maximum)) && names(last(c.Field))
 	case s.Value != nil:
 		return has(compact(s.Value))
 	case s.OneOf != nil:
@@ -55,14 +56,34 @@ func hinted(c toolset.Case, text string) bool {
 	case c.Kind == "concatenated_objects":
 		return has("after the end") && has("one complete JSON object")
 	case c.Kind == "duplicate_keys_conflict":
-		return has("twice") && has(last(c.Field))
+		return has("twice") && names(last(c.Field))
 	case c.Group == "toolname":
 		return has("no tool") && has(c.ToolCalled)
 	case c.Kind == "over_nested":
-		return has(last(c.Field)) // the group that was made up
+		return names(last(c.Field)) // the group that was made up
 	default:
-		return has(last(c.Field)) && has("need ", "missing", "not a field", "Expected")
+		return names(last(c.Field)) && has("need ", "missing", "not a field", "Expected")
 	}
+}
+
+// mentions reports whether a name stands in a text by itself: "id" is not
+// mentioned by "invalid".
+func mentions(text, name string) bool {
+	part := func(s string) bool {
+		return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+	}
+	for from := 0; name != ""; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return false
+		}
+		start, end := from+i, from+i+len(name)
+		if !part(text[max(start-1, 0):start]) && !part(text[end:min(end+1, len(text))]) {
+			return true
+		}
+		from = start + 1
+	}
+	return false
 }
 
 // last is the name at the end of a JSON pointer, or of the list an item is in.

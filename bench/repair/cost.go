@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
@@ -44,11 +43,7 @@ func (o options) runCost(w io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	calls := o.calls
-	if calls == "" {
-		calls = filepath.Join(filepath.Dir(o.tools), "calls.jsonl")
-	}
-	valid, err := toolset.Lines[toolset.Call](calls)
+	valid, err := o.validCalls(s)
 	if err != nil {
 		return false, err
 	}

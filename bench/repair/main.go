@@ -29,7 +29,7 @@ func main() {
 	flag.StringVar(&o.cases, "cases", "../shared/data/repair/cases.jsonl", "cases, one JSON object per line")
 	flag.StringVar(&o.catalogs, "catalogs", "", "tool names by project (default: catalogs.json beside the tools)")
 	flag.StringVar(&o.wild, "wild", "", "cases that bring their own tools (default: wild.jsonl beside the tools, if it is there)")
-	flag.StringVar(&o.calls, "calls", "", "valid calls for --cost (default: calls.jsonl beside the tools)")
+	flag.StringVar(&o.calls, "calls", "", "valid calls, scored and used by --cost (default: calls.jsonl beside the tools, if it is there)")
 	flag.StringVar(&o.policy, "policy", "", "balanced, strict or lossless (default: the first two)")
 	flag.BoolVar(&o.own, "own", false, "score only the set made by this program, which needs no files")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the set made by this program")
@@ -83,11 +83,20 @@ func (o options) run(w io.Writer) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		calls, err := o.validCalls(s)
+		if err != nil {
+			return false, err
+		}
 		if o.quick {
-			cases = everyTenth(cases)
+			cases, calls = everyTenth(cases), everyTenth(calls)
 		}
 		for _, p := range policies {
 			if err := score("generated", s, cases, p); err != nil {
+				return false, err
+			}
+		}
+		if len(calls) > 0 {
+			if err := score("valid calls", s, calls, policies[0]); err != nil {
 				return false, err
 			}
 		}
@@ -113,13 +122,29 @@ func (o options) run(w io.Writer) (bool, error) {
 	return ok, printTable(w, reports)
 }
 
-func (o options) load() (s *scorer, cases, wild []toolset.Case, err error) {
-	beside := func(given, name string) string {
-		if given != "" {
-			return given
-		}
-		return filepath.Join(filepath.Dir(o.tools), name)
+// beside is a file as given, or of that name beside the tools.
+func (o options) beside(given, name string) string {
+	if given != "" {
+		return given
 	}
+	return filepath.Join(filepath.Dir(o.tools), name)
+}
+
+// validCalls makes a case of every valid call of the set.
+func (o options) validCalls(s *scorer) ([]toolset.Case, error) {
+	calls, err := toolset.Lines[toolset.Call](o.beside(o.calls, "calls.jsonl"))
+	if os.IsNotExist(err) && o.calls == "" {
+		return nil, nil
+	}
+	cases := make([]toolset.Case, len(calls))
+	for i, c := range calls {
+		tool := s.tools[c.ToolID]
+		cases[i] = toolset.Case{ID: fmt.Sprintf("call-%d", i), Kind: "valid_call", ToolID: c.ToolID, ToolCalled: tool.Name, Risk: tool.Risk, Arguments: c.Arguments, Verdict: "pass_through"}
+	}
+	return cases, err
+}
+
+func (o options) load() (s *scorer, cases, wild []toolset.Case, err error) {
 	tools, err := toolset.Lines[toolset.Tool](o.tools)
 	if err != nil {
 		return nil, nil, nil, err
@@ -128,7 +153,7 @@ func (o options) load() (s *scorer, cases, wild []toolset.Case, err error) {
 	for _, t := range tools {
 		s.tools[t.ID] = t
 	}
-	catalogs, err := os.ReadFile(beside(o.catalogs, "catalogs.json"))
+	catalogs, err := os.ReadFile(o.beside(o.catalogs, "catalogs.json"))
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -138,7 +163,7 @@ func (o options) load() (s *scorer, cases, wild []toolset.Case, err error) {
 	if cases, err = toolset.Lines[toolset.Case](o.cases); err != nil {
 		return nil, nil, nil, err
 	}
-	wild, err = toolset.Lines[toolset.Case](beside(o.wild, "wild.jsonl"))
+	wild, err = toolset.Lines[toolset.Case](o.beside(o.wild, "wild.jsonl"))
 	if os.IsNotExist(err) && o.wild == "" {
 		err = nil
 	}
