@@ -148,19 +148,15 @@ func accepts(part *jsonschema.Schema, v any) bool {
 
 // given lists the values the schema itself offers.
 func (g *generator) given(parts []*jsonschema.Schema, name string) []any {
+	// Not even the only value there is: who confirms or permits must say so.
+	if isPower(name) || isSecret(name) {
+		return nil
+	}
 	var out []any
 	for _, p := range parts {
 		if p.Const != nil {
 			out = append(out, *p.Const)
 		}
-	}
-	if isPower(name) || isSecret(name) {
-		for _, p := range parts {
-			if p.Enum != nil && len(p.Enum.Values) == 1 {
-				out = append(out, p.Enum.Values[0])
-			}
-		}
-		return out
 	}
 	for _, p := range parts {
 		if p.Default != nil {

@@ -200,6 +200,8 @@ func TestExamplesNeverPickAPermission(t *testing.T) {
 		`"role":{"enum":["admin","user"]}`,
 		`"visibility":{"type":"string","enum":["public","private"],"default":"public"}`,
 		`"permissions":{"type":"array","items":{"enum":["read","write"]},"minItems":1}`,
+		`"perm":{"type":"string","enum":["view","edit"]}`,
+		`"confirmDeletion":{"type":"boolean","const":true}`,
 		`"force":{"type":"boolean"}`,
 		`"isAdmin":{"type":"boolean","default":true}`,
 		`"impossible":{"type":"integer","minimum":5,"maximum":4}`,

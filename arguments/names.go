@@ -139,7 +139,7 @@ func isSecret(name string) bool {
 
 // isPower says by its name that a field decides who may do or see what.
 func isPower(name string) bool {
-	return hasWord(name, "role", "permission", "privilege", "visibility", "access", "scope", "policy", "grant", "acl", "admin", "public", "private", "sudo", "force", "confirm", "confirmed", "approve", "approved")
+	return hasWord(name, "role", "permission", "perm", "privilege", "visibility", "access", "scope", "policy", "grant", "acl", "admin", "public", "private", "sudo", "force", "confirm", "confirmed", "confirmation", "approve", "approved", "consent", "override", "bypass")
 }
 
 // isCode says by its name that digits in a field are a code and no number:
