@@ -98,6 +98,11 @@ func (v *verdict) ask(s *Schema) {
 		}
 	}()
 	v.tree = validate(s.root, v.value)
+	if v.tree != nil && endless(v.tree) {
+		v.tree = nil
+		v.unchecked = "the schema refers to itself without end"
+		return
+	}
 	if s.strict == nil {
 		return
 	}
@@ -107,6 +112,15 @@ func (v *verdict) ask(s *Schema) {
 	if v.tree != nil && v.formats == nil {
 		v.tree = nil
 	}
+}
+
+// endless reports a cycle that shows only at run time: where a dynamic reference
+// leads depends on the way to it. It is a fault of the schema, not of the call.
+func endless(e *jsonschema.ValidationError) bool {
+	if _, ok := e.ErrorKind.(*kind.RefCycle); ok {
+		return true
+	}
+	return slices.ContainsFunc(e.Causes, endless)
 }
 
 func validate(s *jsonschema.Schema, value any) *jsonschema.ValidationError {
@@ -123,6 +137,7 @@ type finding struct {
 	part   *jsonschema.Schema // that objects; for a missing member, the member's
 	wants  []string           // types, for keyword "type"
 	values []any              // allowed values, for "enum" and "const"
+	cut    bool               // the text ends too early, for "syntax"
 }
 
 func (v verdict) findings(s *Schema) []finding {
@@ -132,7 +147,7 @@ func (v verdict) findings(s *Schema) []finding {
 		if p.Keyword == "duplicate" {
 			p.Expected = "each key once"
 		}
-		return []finding{{Problem: p, path: v.broken.path}}
+		return []finding{{Problem: p, path: v.broken.path, cut: v.broken.cut}}
 	case v.unchecked != "":
 		return []finding{{Problem: Problem{Keyword: "limit", Expected: v.unchecked, Warning: true}}}
 	}
@@ -147,8 +162,9 @@ func (v verdict) findings(s *Schema) []finding {
 	if v.tree != nil {
 		r.report(v.tree)
 	} else if v.formats != nil {
-		r.formatsOnly = true
 		r.report(v.formats)
+		// The rest are echoes of formats, in branches that failed for them.
+		r.found = slices.DeleteFunc(r.found, func(f finding) bool { return !f.Warning })
 	}
 	// The engine walks maps, so its order differs from run to run.
 	slices.SortStableFunc(r.found, func(a, b finding) int {
@@ -180,9 +196,8 @@ func comparePaths(a, b []string) int {
 
 // reporter turns the engine's tree into a flat list.
 type reporter struct {
-	schema      *Schema
-	formatsOnly bool
-	found       []finding
+	schema *Schema
+	found  []finding
 }
 
 func (r *reporter) report(e *jsonschema.ValidationError) {
@@ -282,9 +297,6 @@ func (r *reporter) add(e *jsonschema.ValidationError, keyword, expected string) 
 func (r *reporter) addAt(e *jsonschema.ValidationError, path []string, keyword, expected string) *finding {
 	f := finding{path: path, part: r.schema.at[e.SchemaURL]}
 	f.Problem = Problem{Path: pointer(path), Keyword: keyword, Expected: expected, Warning: keyword == "format"}
-	if r.formatsOnly && !f.Warning {
-		return &f // an echo of the format somewhere above it
-	}
 	r.found = append(r.found, f)
 	return &r.found[len(r.found)-1]
 }
@@ -315,9 +327,6 @@ func (r *reporter) leaf(e *jsonschema.ValidationError) {
 		r.add(e, "additionalProperties", "no such field")
 	case *kind.Format:
 		r.add(e, "format", k.Want)
-	case *kind.RefCycle:
-		// A fault of the schema, not of the call.
-		r.add(e, "limit", "the schema refers to itself without end").Warning = true
 	default:
 		r.add(e, keywordOf(k), bound(k))
 	}
@@ -578,6 +587,31 @@ func (s *Schema) member(path []string, key string) *jsonschema.Schema {
 		}
 	}
 	return nil
+}
+
+// strays returns the names an object at path may have by the schema, and the
+// keys it has that are not among them.
+func (s *Schema) strays(path []string, members map[string]any) (names map[string]bool, stray []string) {
+	names, patterns := s.declared(path)
+	for key := range members {
+		if !names[key] && !slices.ContainsFunc(patterns, func(re jsonschema.Regexp) bool { return re.MatchString(key) }) {
+			stray = append(stray, key)
+		}
+	}
+	slices.Sort(stray)
+	return names, stray
+}
+
+// absent returns the names that an object does not have.
+func absent(names map[string]bool, members map[string]any) []string {
+	var out []string
+	for name := range names {
+		if _, ok := members[name]; !ok {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // declared lists the names of the members an object at path may have by the

@@ -142,6 +142,15 @@ func TestFormatsNeverBlock(t *testing.T) {
 	}
 }
 
+// Branches fail for a format, and then for other reasons: none of it blocks.
+func TestEchoesOfAFormatAreNoProblems(t *testing.T) {
+	s := compiled(t, `{"properties":{"a":{"anyOf":[{"type":"string","format":"email","maxLength":100},{"type":"string","minLength":50},{"type":"integer"}]}}}`)
+	want := []Problem{{Path: "/a", Keyword: "format", Received: `"x"`, Expected: "email", Warning: true}}
+	if diff := cmp.Diff(want, s.Check([]byte(`{"a":"x"}`))); diff != "" {
+		t.Errorf("Check (-want +got):\n%s", diff)
+	}
+}
+
 func TestPatternsOfOtherEnginesAreUnderstoodOrLeftUnchecked(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, good, bad string // bad is empty where nothing can be checked

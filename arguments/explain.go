@@ -74,7 +74,7 @@ func Explain(f Failure) Explanation {
 	}
 	found := f.Schema.examine(f.Arguments)
 	findings := slices.DeleteFunc(found.findings(f.Schema), func(p finding) bool {
-		return p.Warning && !f.Forwarded
+		return p.Keyword == "format" && !f.Forwarded
 	})
 	x := explainer{Failure: f, value: found.value}
 	// Two findings may become one issue; more than this is only counted.
@@ -188,14 +188,14 @@ func (x *explainer) issue(f finding) Issue {
 	i := Issue{Field: field(f.path), Received: f.Received, Expected: f.Expected}
 	switch f.Keyword {
 	case "syntax", "limit", "duplicate":
-		x.unreadable = true
-		i.Problem, i.Fix = f.Received, "Send "+f.Expected+"."
-		if f.Received == "" {
-			i.Problem = f.Expected
+		if f.Warning {
+			i.Problem, i.line = "was not checked", "not checked: "+f.Expected+"."
+			break
 		}
-		i.Received = ""
+		x.unreadable = true
+		i.Problem, i.Received, i.Fix = f.Received, "", "Send "+f.Expected+"."
 		i.line = i.Problem + "; need " + f.Expected + "."
-		if strings.Contains(f.Problem.Received, "the text ends") {
+		if f.cut {
 			i.line += " It seems cut off: send it again in full, or less at once."
 		}
 	case "additionalProperties":
@@ -296,8 +296,7 @@ func (x *explainer) missing(f finding) Issue {
 	parent, name := f.path[:len(f.path)-1], f.path[len(f.path)-1]
 	object, _ := at(x.value, parent)
 	members, _ := object.(map[string]any)
-	m := mender{schema: x.Schema}
-	names, stray := m.strays(parent, members)
+	names, stray := x.Schema.strays(parent, members)
 	free := absent(names, members)
 	stray = slices.DeleteFunc(stray, func(key string) bool {
 		other, ok := onlyAlike(key, free)

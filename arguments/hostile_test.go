@@ -194,6 +194,15 @@ func TestWhatCostsTooMuchToCheckIsNotRefused(t *testing.T) {
 	}
 }
 
+// Where a dynamic reference leads is known only at run time.
+func TestACycleFoundAtRunTimeIsNotTheCallsFault(t *testing.T) {
+	s := compiled(t, `{"$id":"http://a.example/","$dynamicAnchor":"n","$ref":"b","$defs":{"b":{"$id":"b","$dynamicRef":"#n","$defs":{"n":{"$dynamicAnchor":"n","type":"object"}}}}}`)
+	r := s.Repair(Call{Arguments: []byte(`{"a":1}`)})
+	if r.Outcome != Valid || len(r.Problems) != 1 || r.Problems[0].Keyword != "limit" {
+		t.Errorf("Repair = %v %v, want the call passed on with a warning", r.Outcome, r.Problems)
+	}
+}
+
 func TestCompileSaysWhyItRefuses(t *testing.T) {
 	if _, err := Compile([]byte(`{"$ref":"#"}`)); !errors.Is(err, ErrTooComplex) {
 		t.Errorf("Compile = %v, want ErrTooComplex", err)

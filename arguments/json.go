@@ -21,10 +21,10 @@ const (
 
 // syntaxError says why bytes are not one JSON value that we are willing to read.
 type syntaxError struct {
-	at      int
 	keyword string // "syntax", "duplicate" or "limit"
 	msg     string
 	path    []string // for keyword "duplicate": where
+	cut     bool     // the text ends where it must not
 }
 
 func (e *syntaxError) Error() string { return e.msg }
@@ -80,11 +80,11 @@ func (d *decoder) document() (any, *syntaxError) {
 }
 
 func (d *decoder) fail(format string, args ...any) *syntaxError {
-	return &syntaxError{at: d.i, keyword: "syntax", msg: fmt.Sprintf(format, args...)}
+	return &syntaxError{keyword: "syntax", msg: fmt.Sprintf(format, args...), cut: d.i >= len(d.data)}
 }
 
 func (d *decoder) limit(format string, args ...any) *syntaxError {
-	return &syntaxError{at: d.i, keyword: "limit", msg: fmt.Sprintf(format, args...)}
+	return &syntaxError{keyword: "limit", msg: fmt.Sprintf(format, args...)}
 }
 
 func (d *decoder) space() {
@@ -178,7 +178,7 @@ func (d *decoder) object() (any, *syntaxError) {
 			return nil, err
 		}
 		if _, twice := object[key]; twice && d.dup == nil {
-			d.dup = &syntaxError{at: d.i, keyword: "duplicate", path: append([]string(nil), d.path...),
+			d.dup = &syntaxError{keyword: "duplicate", path: append([]string(nil), d.path...),
 				msg: "the key " + strconv.Quote(key) + " is given twice"}
 		}
 		d.path = d.path[:len(d.path)-1]
@@ -377,6 +377,7 @@ func (d *decoder) escaped(quote byte, start int) (string, *syntaxError) {
 
 func (d *decoder) escape() (rune, *syntaxError) {
 	if d.i+1 >= len(d.data) {
+		d.i = len(d.data)
 		return 0, d.fail("the text ends inside a string")
 	}
 	c := d.data[d.i+1]

@@ -175,7 +175,7 @@ func (m *mender) settle(args []byte, v verdict, changes []Change) {
 	if v.formats != nil {
 		p := plan(dateTimes(v.formats, nil))
 		if out, made, ok := p.apply(args); ok && len(made) > 0 {
-			if m.schema.examine(out).valid() {
+			if now := m.schema.examine(out); now.valid() && now.formats == nil {
 				args, changes = out, append(slices.Clip(changes), made...)
 			}
 		}

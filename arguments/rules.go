@@ -252,7 +252,7 @@ func (m *mender) fill(path []string, missing []string, root any) []plan {
 	if !ok {
 		return nil
 	}
-	names, stray := m.strays(path, members)
+	names, stray := m.schema.strays(path, members)
 	var p plan
 	for _, name := range missing {
 		if key, ok := onlyAlike(name, stray); ok {
@@ -278,7 +278,7 @@ func (m *mender) rekey(path []string, keys []string, root any) []plan {
 	if !ok {
 		return nil
 	}
-	names, stray := m.strays(path, members)
+	names, stray := m.schema.strays(path, members)
 	var p plan
 	for _, key := range keys {
 		name, ok := onlyAlike(key, absent(names, members))
@@ -291,30 +291,6 @@ func (m *mender) rekey(path []string, keys []string, root any) []plan {
 		p = append(p, edit{op: rename, path: path, key: key, text: name, rule: RuleKey})
 	}
 	return []plan{p}
-}
-
-// strays returns the declared names of an object and the keys it has that are
-// not among them.
-func (m *mender) strays(path []string, members map[string]any) (names map[string]bool, stray []string) {
-	names, patterns := m.schema.declared(path)
-	for key := range members {
-		if !names[key] && !slices.ContainsFunc(patterns, func(re jsonschema.Regexp) bool { return re.MatchString(key) }) {
-			stray = append(stray, key)
-		}
-	}
-	slices.Sort(stray)
-	return names, stray
-}
-
-func absent(names map[string]bool, members map[string]any) []string {
-	var out []string
-	for name := range names {
-		if _, ok := members[name]; !ok {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 func onlyAlike(name string, names []string) (string, bool) {
