@@ -22,8 +22,9 @@
 // only if the whole call is valid afterwards. Two different results that are
 // both valid are no certainty, so neither is taken.
 //
-// Nothing is ever invented, clamped, rounded, split, closed, merged or dropped;
-// what would be a guess becomes a hint in [Explain].
+// Nothing is ever invented, clamped, rounded, trimmed, split, closed or merged,
+// and no unknown key is dropped; what would be a guess becomes a hint in
+// [Explain].
 //
 // # Schemas are other people's
 //
