@@ -215,12 +215,12 @@ func (p plan) apply(args []byte) ([]byte, []Change, bool) {
 func (m *mender) plans(e *jsonschema.ValidationError, value any) []plan {
 	switch k := e.ErrorKind.(type) {
 	case *kind.AnyOf:
-		return m.either(e.Causes, value)
+		return m.either(sameShape(e, value), value)
 	case *kind.OneOf:
 		if len(k.Subschemas) > 0 {
 			return nil // it fits too many, and nothing was wrongly written
 		}
-		return m.either(e.Causes, value)
+		return m.either(sameShape(e, value), value)
 	case *kind.Contains, *kind.MinContains, *kind.PropertyNames, *kind.Not:
 		return nil
 	}
@@ -253,6 +253,26 @@ func (m *mender) either(causes []*jsonschema.ValidationError, value any) []plan 
 		return nil
 	}
 	return ways
+}
+
+// sameShape drops the branches that want something else than an object or a
+// list where another branch takes it: that one was meant, and what is wrong is
+// inside.
+func sameShape(e *jsonschema.ValidationError, root any) []*jsonschema.ValidationError {
+	value, _ := at(root, e.InstanceLocation)
+	if typ := typeOf(value); typ != "object" && typ != "array" {
+		return e.Causes
+	}
+	var alike []*jsonschema.ValidationError
+	for _, cause := range e.Causes {
+		if _, ok := cause.ErrorKind.(*kind.Type); !ok || len(cause.InstanceLocation) > len(e.InstanceLocation) {
+			alike = append(alike, cause)
+		}
+	}
+	if len(alike) == 0 {
+		return e.Causes
+	}
+	return alike
 }
 
 func (m *mender) combine(ways, answers []plan) []plan {

@@ -155,6 +155,18 @@ func TestTwoPossibleMeaningsAreNone(t *testing.T) {
 	if r := s.Repair(Call{Arguments: []byte(`{"v":"true"}`), Risk: ReadOnly}); r.Outcome != Invalid {
 		t.Errorf(`"true" for a boolean or a list of texts = %v %s, want it left alone`, r.Outcome, r.Arguments)
 	}
+	table := compiled(t, `{"properties":{"rows":{"type":"array","items":{"type":"array","items":{"type":"string"}}}}}`)
+	if r := table.Repair(Call{Arguments: []byte(`{"rows":["a","b"]}`), Risk: ReadOnly}); r.Outcome != Invalid {
+		t.Errorf("one row or two = %v %s, want it left alone", r.Outcome, r.Arguments)
+	}
+	if r := table.Repair(Call{Arguments: []byte(`{"rows":["a"]}`), Risk: ReadOnly}); string(r.Arguments) != `{"rows":[["a"]]}` {
+		t.Errorf("one row of one = %v %s, want it wrapped", r.Outcome, r.Arguments)
+	}
+	// A branch takes the object as it is, so it is not the list that was meant.
+	oneOrMany := compiled(t, `{"$defs":{"o":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}},"properties":{"o":{"anyOf":[{"$ref":"#/$defs/o"},{"type":"array","items":{"$ref":"#/$defs/o"}}]}}}`)
+	if r := oneOrMany.Repair(Call{Arguments: []byte(`{"o":{"n":"5"}}`), Risk: ReadOnly}); string(r.Arguments) != `{"o":{"n":5}}` {
+		t.Errorf("an object, or a list of them = %v %s, want the object", r.Outcome, r.Arguments)
+	}
 	if r := s.Repair(Call{Arguments: []byte(`{"w":"5"}`), Risk: ReadOnly}); string(r.Arguments) != `{"w":5}` {
 		t.Errorf(`"5" for an integer, null or boolean = %v %s, want 5`, r.Outcome, r.Arguments)
 	}

@@ -48,7 +48,7 @@ func (m *mender) retype(path []string, value, root any, wants []string, part *js
 	case []any:
 		return unwrapOne(path, value, wants)
 	case map[string]any:
-		if slices.Contains(wants, "array") && takes(part, "object") {
+		if slices.Contains(wants, "array") && takes(part, "object") && !isOneOfMany(path, root) {
 			return one(edit{op: wrap, path: path, rule: RuleWrap})
 		}
 	}
@@ -80,7 +80,7 @@ func (m *mender) retypeText(path []string, text string, root any, wants []string
 		case "object", "array":
 			if inner, ok := jsonText(text, want); ok {
 				add(inner, containerRule(want, path, root))
-			} else if want == "array" && takes(part, "string") && isOneThing(path, text) {
+			} else if want == "array" && takes(part, "string") && isOneThing(path, text) && !isOneOfMany(path, root) {
 				ways = append(ways, plan{{op: wrap, path: path, rule: RuleWrap}})
 			}
 		}
@@ -135,6 +135,17 @@ func isOneThing(path []string, text string) bool {
 		return false
 	}
 	return len(path) == 0 || !isCommand(path[len(path)-1])
+}
+
+// isOneOfMany says that a value stands in a list with others. If lists are
+// wanted there, all of them may be one row or each a row of its own.
+func isOneOfMany(path []string, root any) bool {
+	if len(path) == 0 {
+		return false
+	}
+	parent, _ := at(root, path[:len(path)-1])
+	list, ok := parent.([]any)
+	return ok && len(list) > 1
 }
 
 // takes says that the items of a list may be of a type. It wants to hear it from
