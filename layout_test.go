@@ -86,7 +86,7 @@ var guests = []guest{
 		"the SDK at the edges only, where a Go program or OAuth meets us; inside, messages are bytes"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"arguments"},
 		"the validator has sharp corners that arguments blunts once for all"},
-	{"golang.org/x/sys", []string{"internal/upstream", "internal/app", "internal/cli", "cmd/mcpmend"},
+	{"golang.org/x/sys", []string{"internal/front", "internal/upstream", "internal/app", "internal/cli", "cmd/mcpmend"},
 		"processes and pipes, as the operating system sees them"},
 	{"github.com/spf13/cobra", []string{"internal/cli", "cmd/mcpmend"},
 		"a command line is for people; nothing else may depend on one"},

@@ -69,11 +69,19 @@ type Evidence struct {
 	Stdout []string
 	// Errno is the name of the system error underneath, such as "ENOENT".
 	Errno string
+	// Command is the program that was to run, as the configuration names it.
+	Command string
 	// Moment is where in its life the server was.
 	Moment Moment
+	// PartialText is the beginning of a reply that broke off. It is the server's
+	// text and not to be trusted.
+	PartialText string
 	// HTTPStatus and RPCCode of the answer, 0 when there was none.
 	HTTPStatus int
 	RPCCode    int
+	// HadSession says that the request carried a session id, so that a bare
+	// "404 Not Found" speaks of the session and not of the address.
+	HadSession bool
 	// RetryAfter is the wait the peer asked for.
 	RetryAfter time.Duration
 	// Challenge is how the peer says one may sign in: WWW-Authenticate as sent.

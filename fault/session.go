@@ -2,7 +2,7 @@ package fault
 
 import "strings"
 
-// SessionLost reports whether an answer to a request that named a session means
+// SessionIsLost reports whether an answer to a request that named a session means
 // that the server no longer knows it. status is that of HTTP; text is the
 // message of the JSON-RPC error in the answer, or the whole body where there is
 // none.
@@ -10,7 +10,7 @@ import "strings"
 // The protocol says 404 for this, and servers say almost anything. A status other
 // than 404 needs words that can mean nothing else; a 200 should be confirmed
 // before it is believed, because a tool may speak of sessions of its own.
-func SessionLost(status int, text string) bool {
+func SessionIsLost(status int, text string) bool {
 	switch status {
 	case 404:
 		return true

@@ -29,8 +29,8 @@ func TestRecognisesALostSession(t *testing.T) {
 		{500, "Session not found", false},
 		{200, "no such file", false},
 	} {
-		if got := SessionLost(test.status, test.text); got != test.want {
-			t.Errorf("SessionLost(%d, %q) = %v, want %v", test.status, test.text, got, test.want)
+		if got := SessionIsLost(test.status, test.text); got != test.want {
+			t.Errorf("SessionIsLost(%d, %q) = %v, want %v", test.status, test.text, got, test.want)
 		}
 	}
 }

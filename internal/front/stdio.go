@@ -13,7 +13,7 @@ import (
 
 // lastReplies is how long calls may still take when the client has closed its
 // side but goes on listening, as a script with a pipe does.
-const lastReplies = 30 * time.Second
+const lastReplies = 5 * time.Second
 
 // Stdio serves one client on a pair of pipes. It returns when the client is gone
 // or ctx is done; calls that were under way are given up then.

@@ -3,93 +3,160 @@
 // In comes a [Call] for one server. Out comes exactly one [Reply]: what the server
 // answered, or an answer of ours that says what became of the call, why, and what
 // to do now. Below it, package upstream reports facts; here they are acted on.
+//
+// A call passes the gate (is the server there, is there room to wait), is sent,
+// and, if no answer comes back, is sent again or not as the table of package
+// fault says. Nothing in here runs a tool twice that the table does not allow to
+// be run twice.
 package guard
 
 import (
 	"context"
-	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/upstream"
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
 
-// Spec says how to reach a server.
-type Spec = upstream.Spec
+// The words of the next room, for those who import only this one.
+type (
+	Spec   = upstream.Spec
+	Peer   = upstream.Peer
+	Health = upstream.Health
+)
 
-// Peer is the client a session works for.
-type Peer = upstream.Peer
+// Options say how the calls of one server are treated. The zero value is the
+// careful default.
+type Options struct {
+	// Policy is the user's word on what the tools do.
+	Policy fault.Policy
+	// Stateful: the server remembers things between calls. After a restart the
+	// first call is not run, and its answer says that the memory is gone.
+	Stateful bool
+	// MaxCall bounds one call, all attempts together. 0 means 15 minutes.
+	MaxCall time.Duration
+	// OnEvent is told of everything that was mended. It must not block. May be nil.
+	OnEvent func(Event)
+}
+
+// Event is something that was mended, or could not be.
+type Event struct {
+	Time time.Time
+	// What: "started", "lost", "recovered", "parked", "unresponsive", "resent",
+	// "settled".
+	What string
+	// Method and Tool of the call it is about; empty if it is about the server.
+	Method, Tool string
+	// Outcome of a call that was settled without the server's answer.
+	Outcome fault.Outcome
+	// Fault is the cause, where there is one.
+	Fault *fault.Fault
+}
+
+const defaultMaxCall = 15 * time.Minute
 
 // Server is one guarded server.
 type Server struct {
-	up *upstream.Server
+	up      *upstream.Server
+	options Options
+	tools   tools
+	budget  budget
+	ramp    ramp
+	queued  atomic.Int64 // bytes of calls that wait for the server to come back
+	queue   atomic.Int64 // and how many they are
 }
 
 // New guards the server that spec describes. It starts nothing.
-func New(spec Spec) (*Server, error) {
+func New(spec Spec, options Options) (*Server, error) {
+	if options.MaxCall <= 0 {
+		options.MaxCall = defaultMaxCall
+	}
+	s := &Server{options: options}
+	s.tools.policy = options.Policy
+	also := spec.OnHealth
+	spec.OnHealth = func(before, after Health) {
+		s.changed(before, after)
+		if also != nil {
+			also(before, after)
+		}
+	}
 	up, err := upstream.New(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &Server{up: up}, nil
+	s.up = up
+	return s, nil
 }
+
+// Health is the latest picture of the server. It takes nanoseconds.
+func (s *Server) Health() Health { return s.up.Health() }
+
+// Kick has a dead server started at once by the next call.
+func (s *Server) Kick() { s.up.Kick() }
 
 // Close ends every connection to the server; see upstream.Server.Close.
 func (s *Server) Close(ctx context.Context) error { return s.up.Close(ctx) }
 
+// changed takes a change of the server's health.
+func (s *Server) changed(before, after Health) {
+	what := ""
+	switch {
+	case after.Detail == "ready" && after.Recoveries > before.Recoveries:
+		what = "recovered"
+	case after.Detail == "ready" && before.Detail == "starting":
+		what = "started"
+	case after.State == upstream.Dead && after.Detail == "parked":
+		what = "parked"
+	case after.State == upstream.Dead:
+		what = "lost"
+	case after.State == upstream.Unresponsive:
+		what = "unresponsive"
+	}
+	switch {
+	case after.State == upstream.Dead:
+		s.ramp.close()
+	case after.Detail == "ready" || after.Detail == "trouble":
+		s.ramp.open(time.Now())
+	}
+	if what != "" {
+		s.tell(Event{What: what, Fault: after.Cause})
+	}
+}
+
+func (s *Server) tell(e Event) {
+	if s.options.OnEvent != nil {
+		e.Time = time.Now()
+		s.options.OnEvent(e)
+	}
+}
+
 // Session is one client's conversation with a guarded server.
 type Session struct {
-	up *upstream.Session
+	server *Server
+	up     *upstream.Session
+	peer   Peer
+	// forgot: the server was restarted and has to tell the client so.
+	forgot atomic.Bool
 }
 
 // Open begins a conversation. Nothing is started before the first call.
 func (s *Server) Open(peer Peer) *Session {
-	return &Session{up: s.up.Open(peer)}
+	session := &Session{server: s, peer: peer}
+	peer.Relisted = session.relisted
+	session.up = s.up.Open(peer)
+	return session
 }
 
-// Call is one request of a client. A Call is used once.
-type Call struct {
-	// Msg is the request as the client wrote it.
-	Msg wire.Message
-	// Header holds the Mcp-Param-* headers the client sent along. May be nil.
-	Header http.Header
-	// On takes messages that belong to this call and come before its reply. nil
-	// sends them to the session's Peer. It must not block.
-	On func(wire.Message)
-	// Done takes the reply, exactly once, on any goroutine. It must not block.
-	Done func(Reply)
-
-	up upstream.Call
-}
-
-// Reply is how a call was settled.
-type Reply struct {
-	// Msg is the response. Write it with the id of the call's own message.
-	Msg wire.Message
-	// Status is the HTTP status it came with, 0 if it did not come by HTTP.
-	Status int
-	// None: the caller gave the call up and expects no response.
-	None bool
-}
-
-// Do sees a call through. It returns at once.
-func (s *Session) Do(c *Call) {
-	c.up.Msg, c.up.Header, c.up.On = c.Msg, c.Header, c.On
-	c.up.Done = func(o upstream.Outcome) {
-		switch {
-		case o.Fault == nil:
-			c.Done(Reply{Msg: o.Reply, Status: o.Status})
-		case o.Fault.Delivery == fault.Cancelled:
-			c.Done(Reply{None: true})
-		default:
-			c.Done(Reply{Msg: settle(&c.Msg, o.Fault)})
-		}
+// relisted compares the tools of a server that was connected again with those the
+// client knows, and tells the client if they differ.
+func (s *Session) relisted(pages [][]byte) {
+	s.forgot.Store(s.server.options.Stateful)
+	if s.server.tools.replace(pages) && s.peer.Era == wire.Legacy {
+		s.peer.Message(wire.NewNotification("notifications/tools/list_changed", nil))
 	}
-	s.up.Do(&c.up)
 }
-
-// Cancel gives a call up. note is the client's notification, nil if it sent none.
-func (s *Session) Cancel(c *Call, note *wire.Message) { s.up.Cancel(&c.up, note) }
 
 // Send passes on a client's notification or its response to the server.
 func (s *Session) Send(m wire.Message) { s.up.Send(m) }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -9,38 +10,157 @@ import (
 )
 
 // MetaOutcome is the key of _meta under which a reply of ours says as data what
-// its text says in words.
+// its text says in words, and under which a mended call says that it was mended.
 const MetaOutcome = "mcpmend.dev/outcome"
 
-// settle is our answer to a request that could not be finished. A tool call gets
-// a result, because only results are sure to reach the model; everything else
-// gets an error.
-func settle(request *wire.Message, f *fault.Fault) wire.Message {
-	outcome, text := "unknown", "It is not known whether it ran. Check before you repeat it."
-	switch f.Delivery {
-	case fault.Unsent, fault.Unparseable, fault.Unread, fault.Refused:
-		outcome, text = "not_executed", "It did not run."
-	}
-	data := []byte(fmt.Sprintf(`{"outcome":%q}`, outcome))
-	cause := f.Error()
-	if last := lastWords(f); last != "" {
-		cause += "; last output: " + last
-	}
-	if request.Method() != wire.MethodCall {
-		return wire.NewError(request.ID(), wire.CodeServerTrouble, cause, wire.Set(nil, data, MetaOutcome))
-	}
-	content := wire.AppendString([]byte(`[{"type":"text","text":`), "The call was not finished. "+text+" Cause: "+cause)
-	content = append(content, `}]`...)
-	result := wire.Set(nil, data, "_meta", MetaOutcome)
-	result = wire.Set(result, []byte("true"), "isError")
-	result = wire.Set(result, content, "content")
-	return wire.NewResult(request.ID(), result)
+// report is what stands under MetaOutcome.
+type report struct {
+	Outcome fault.Outcome `json:"outcome"`
+	// SafeToRetry: calling again with the same arguments cannot do it twice.
+	SafeToRetry  bool       `json:"safe_to_retry"`
+	Kind         fault.Kind `json:"kind,omitempty"`
+	Evidence     *evidence  `json:"evidence,omitempty"`
+	Attempts     int        `json:"attempts"`
+	RetryAfterMS int64      `json:"retry_after_ms,omitempty"`
+	VerifyWith   string     `json:"verify_with,omitempty"`
+	Errors       []string   `json:"errors,omitempty"` // of all attempts, oldest first
 }
 
-func lastWords(f *fault.Fault) string {
-	lines := f.Stderr
-	if len(lines) > 3 {
-		lines = lines[len(lines)-3:]
+type evidence struct {
+	Delivery   string   `json:"delivery"`
+	Text       string   `json:"text,omitempty"`
+	ExitCode   *int     `json:"exit_code,omitempty"`
+	Signal     string   `json:"signal,omitempty"`
+	HTTPStatus int      `json:"http_status,omitempty"`
+	Stderr     []string `json:"stderr,omitempty"`
+}
+
+// explain completes a fault with what its evidence says: the kind and a hint.
+func explain(f *fault.Fault) *fault.Fault {
+	out := *f
+	if out.Kind != "" {
+		return &out // whoever saw it knew
 	}
-	return strings.Join(lines, " | ")
+	d := fault.Diagnose(f.Evidence)
+	out.Kind = d.Kind
+	if out.Hint == "" {
+		out.Hint = d.SuggestedFix
+	}
+	return &out
+}
+
+// verdict is our answer to a request that could not be finished. A tool call gets
+// a result, because only results are sure to reach the model; everything else
+// gets an error.
+func (c *Call) verdict(f *fault.Fault, outcome fault.Outcome) wire.Message {
+	r := c.report(f, outcome)
+	if c.method != wire.MethodCall {
+		data, _ := json.Marshal(map[string]report{MetaOutcome: r})
+		return wire.NewError(c.Msg.ID(), wire.CodeServerTrouble, c.cause(f), data)
+	}
+	data, _ := json.Marshal(r)
+	result := make([]byte, 0, 2*len(data)+512)
+	result = append(result, `{"content":[{"type":"text","text":`...)
+	result = wire.AppendString(result, c.words(f, r))
+	result = append(result, `}],"isError":true`...)
+	if c.session.peer.Era == wire.Modern {
+		result = append(result, `,"resultType":"complete"`...)
+	}
+	if c.tool != nil && !c.tool.structured {
+		// A client checks structuredContent against the tool's schema even when the
+		// call failed, so ours may only stand where there is none.
+		result = append(append(result, `,"structuredContent":`...), data...)
+	}
+	result = append(result, `,"_meta":{"`+MetaOutcome+`":`...)
+	result = append(append(result, data...), `}}`...)
+	return wire.NewResult(c.Msg.ID(), result)
+}
+
+func (c *Call) report(f *fault.Fault, outcome fault.Outcome) report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := report{
+		Outcome:      outcome,
+		SafeToRetry:  outcome == fault.NotExecuted || c.effect >= fault.Idempotent,
+		Kind:         f.Kind,
+		Attempts:     c.attempts,
+		RetryAfterMS: f.RetryAfter.Milliseconds(),
+		Evidence: &evidence{
+			Delivery: f.Delivery.String(), Text: f.Text, Signal: f.Signal,
+			HTTPStatus: f.HTTPStatus, Stderr: lastLines(f.Stderr, 5),
+		},
+	}
+	if f.Exited && f.Signal == "" {
+		code := f.ExitCode
+		r.Evidence.ExitCode = &code
+	}
+	if outcome == fault.OutcomeUnknown {
+		r.VerifyWith = c.session.server.tools.verifier(c.name)
+	}
+	if len(c.faults) > 1 {
+		for _, each := range c.faults {
+			r.Errors = append(r.Errors, each.Error())
+		}
+	}
+	return r
+}
+
+// words is the text for the model: outcome, cause, and what to do. It never tells
+// it to make the call that failed unless that is safe.
+func (c *Call) words(f *fault.Fault, r report) string {
+	var b strings.Builder
+	if r.Outcome == fault.NotExecuted {
+		fmt.Fprintf(&b, "Tool %q was not executed. Cause: %s.", c.name, c.cause(f))
+		switch {
+		case f.RetryAfter > 0:
+			fmt.Fprintf(&b, " The server may be back in %d s; until then this tool does not work.", int(f.RetryAfter.Seconds())+1)
+		case f.Kind.About().Scope == fault.OfSetup:
+			b.WriteString(" Calling it again does not help before that is changed.")
+		default:
+			b.WriteString(" Calling it again is safe.")
+		}
+	} else {
+		fmt.Fprintf(&b, "The outcome of tool %q is unknown: it may or may not have run. Cause: %s.", c.name, c.cause(f))
+		if r.VerifyWith != "" {
+			fmt.Fprintf(&b, " Do not repeat the call before you have checked its effect, for example with %q.", r.VerifyWith)
+		} else {
+			b.WriteString(" Do not repeat the call before its effect has been checked.")
+		}
+	}
+	if f.Hint != "" {
+		fmt.Fprintf(&b, " Hint: %s.", f.Hint)
+	}
+	if f.Delivery == fault.Partial && f.PartialText != "" {
+		fmt.Fprintf(&b, " The reply broke off; what arrived, not to be trusted: %q", f.PartialText)
+	}
+	return b.String()
+}
+
+// cause is what happened, with the server's last words if it said any.
+func (c *Call) cause(f *fault.Fault) string {
+	text := strings.TrimSuffix(f.Error(), ".")
+	if last := lastLines(f.Stderr, 3); len(last) > 0 {
+		text += "; its last words: " + strings.Join(last, " | ")
+	}
+	return text
+}
+
+func lastLines(lines []string, n int) []string {
+	return lines[max(0, len(lines)-n):]
+}
+
+// mended adds to the server's reply that it took more than one attempt.
+func (c *Call) mended(reply wire.Message) wire.Message {
+	result := reply.Result()
+	if len(result) == 0 || result[0] != '{' {
+		return reply
+	}
+	c.mu.Lock()
+	r := report{Outcome: fault.Executed, Attempts: c.attempts}
+	for _, f := range c.faults {
+		r.Errors = append(r.Errors, f.Error())
+	}
+	c.mu.Unlock()
+	data, _ := json.Marshal(r)
+	return reply.WithResult(wire.Set(result, data, "_meta", MetaOutcome))
 }

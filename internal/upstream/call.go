@@ -3,6 +3,7 @@ package upstream
 import (
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/wire"
@@ -18,11 +19,28 @@ type Call struct {
 	// such as progress. nil sends them to the session's Peer instead.
 	// It must not block.
 	On func(wire.Message)
+	// Check is asked right before the call is sent, each time. What it returns
+	// ends the call unsent. May be nil.
+	Check func() *fault.Fault
 	// Done takes the outcome, exactly once, on any goroutine. It must not block.
 	Done func(Outcome)
 
-	flight atomic.Pointer[flight]
-	gone   atomic.Bool // cancelled before it was sent
+	flight  atomic.Pointer[flight]
+	gone    atomic.Bool // the caller has given it up
+	settled atomic.Bool
+}
+
+// Sent reports whether any of the call may have reached the server.
+func (c *Call) Sent() bool {
+	f := c.flight.Load()
+	return f != nil && (f.left.Load() || f.receipt.Accepted() > 0)
+}
+
+// finish reports the outcome unless one has been reported before.
+func (c *Call) finish(o Outcome) {
+	if c.settled.CompareAndSwap(false, true) {
+		c.Done(o)
+	}
 }
 
 // Outcome is what became of a call.
@@ -38,7 +56,9 @@ type Outcome struct {
 
 // flight is one attempt to get a request answered over one link.
 type flight struct {
-	link   link
+	link   canceller
+	call   *Call        // nil for a request of our own
+	vitals *vitals      // of the server, which every outcome says something about
 	msg    wire.Message // what is sent; the client's own bytes where possible
 	header http.Header
 	on     func(wire.Message) // the call's own ear; nil if it has none
@@ -47,18 +67,24 @@ type flight struct {
 
 	settled atomic.Bool
 	started atomic.Bool // something that belongs to it came back
+	left    atomic.Bool // it left us, for links without receipts
 	receipt wire.Receipt
 
 	// Filled in by the link.
-	id    uint64
-	key   []byte // the id as sent
-	token []byte // the client's progress token as written, nil if there is none
-	stop  func() // ends the exchange of this flight alone; nil where there is none
+	at     time.Time // when it was sent
+	spoilt *spoilt   // its reply, if that could not be read; guarded by the link
+	id     uint64
+	key    []byte // the id as sent
+	token  []byte // the client's progress token as written, nil if there is none
+	stop   func() // ends the exchange of this flight alone; nil where there is none
 }
 
 // settle reports the outcome unless one has been reported before.
 func (f *flight) settle(o Outcome) {
 	if f.settled.CompareAndSwap(false, true) {
+		if f.vitals != nil {
+			f.vitals.note(o)
+		}
 		f.done(o)
 	}
 }
@@ -74,16 +100,21 @@ func (f *flight) hear(m wire.Message) {
 
 func (f *flight) fail(flt *fault.Fault) { f.settle(Outcome{Fault: flt}) }
 
-// link is one live connection to a server.
-type link interface {
-	// send starts a request. It returns at once; the flight settles exactly once.
-	send(*flight)
-	// post sends a notification or a response, at most once.
-	post(wire.Message) error
+// canceller is whoever has a flight under way.
+type canceller interface {
 	// abandon gives up a flight that was sent: the server is told, and the
 	// flight settles as cancelled. note is the client's own notification, nil if
 	// it sent none.
 	abandon(f *flight, note *wire.Message)
+}
+
+// link is one live connection to a server.
+type link interface {
+	canceller
+	// send starts a request. It returns at once; the flight settles exactly once.
+	send(*flight)
+	// post sends a notification or a response, at most once.
+	post(wire.Message) error
 	// attend opens the channel for what the server says outside of calls, where
 	// the transport needs one.
 	attend()
@@ -96,10 +127,15 @@ type link interface {
 	// speak tells the transport which protocol version was agreed on; some send
 	// it along with every message.
 	speak(version string)
-	// share says that several clients will use the link. Called before it is used.
-	share()
+	// settled says that the handshake over the link has succeeded.
+	settled()
+	// inspect looks at the link's state, about once a second, and acts on it.
+	inspect(now time.Time, v *vitals)
+	// adopt gives the link to whoever hears through hear: one session, or, when
+	// shared, all of them. A link that was asked for its era changes hands so.
+	adopt(hear receiver, shared bool)
 }
 
 // receiver takes what a link hears outside of replies. f is the flight it
 // belongs to, nil where that cannot be told. It must not block and owns m.
-type receiver func(m wire.Message, f *flight)
+type receiver func(from link, m wire.Message, f *flight)

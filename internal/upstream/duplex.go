@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/wire"
@@ -16,24 +17,27 @@ import (
 // meet, a request sent again gets a new id, and a client's exotic id never
 // depends on the server's JSON library.
 type duplex struct {
+	// self is the link this is a part of.
+	self link
 	// write hands one message to the stream without waiting for the peer.
 	write func(m wire.Message, id []byte, r *wire.Receipt) error
-	hear  receiver
-	// shared: several clients use this link, so progress tokens are replaced too.
-	shared bool
 
 	mu      sync.Mutex
+	hear    receiver
+	shared  bool // several clients use this link, so progress tokens are replaced too
 	lastID  uint64
 	pending map[uint64]*flight
 	down    *fault.Fault
-	strays  uint64 // replies nobody waited for
+	strays  uint64  // replies nobody waited for
+	lost    *spoilt // a reply that belongs to we do not know whom
 }
 
 func (d *duplex) send(f *flight) {
-	if d.shared || f.on != nil {
+	d.mu.Lock()
+	shared := d.shared
+	if shared || f.on != nil {
 		f.token, _ = wire.Member(f.msg.Params(), "_meta", "progressToken")
 	}
-	d.mu.Lock()
 	if d.down != nil {
 		down := *d.down
 		d.mu.Unlock()
@@ -41,6 +45,7 @@ func (d *duplex) send(f *flight) {
 		f.fail(&down)
 		return
 	}
+	f.at = time.Now()
 	d.lastID++
 	f.id = d.lastID
 	f.key = strconv.AppendUint(nil, f.id, 10)
@@ -51,7 +56,7 @@ func (d *duplex) send(f *flight) {
 	d.mu.Unlock()
 
 	m := f.msg
-	if d.shared && f.token != nil {
+	if shared && f.token != nil {
 		m = m.WithParams(wire.Set(m.Params(), f.key, "_meta", "progressToken"))
 	}
 	if err := d.write(borrowed(m), f.key, &f.receipt); err != nil {
@@ -83,7 +88,11 @@ func (d *duplex) post(m wire.Message) error {
 	return d.write(m, nil, nil)
 }
 
-func (d *duplex) share() { d.shared = true }
+func (d *duplex) adopt(hear receiver, shared bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hear, d.shared = hear, shared
+}
 
 func (d *duplex) abandon(f *flight, note *wire.Message) {
 	d.forget(f)
@@ -102,13 +111,18 @@ func (d *duplex) abandon(f *flight, note *wire.Message) {
 // incoming takes one message that arrived on the stream.
 func (d *duplex) incoming(m wire.Message) {
 	if m.Kind != wire.Response {
-		d.hear(d.attribute(m))
+		d.mu.Lock()
+		hear, shared := d.hear, d.shared
+		d.mu.Unlock()
+		m, f := d.attribute(m, shared)
+		hear(d.self, m, f)
 		return
 	}
 	if f := d.claim(m.ID()); f != nil {
 		f.settle(Outcome{Reply: m})
 		return
 	}
+	d.stray(m)
 	m.Release()
 }
 
@@ -128,10 +142,10 @@ func (d *duplex) claim(id []byte) *flight {
 }
 
 // attribute finds the flight that a notification or request belongs to.
-func (d *duplex) attribute(m wire.Message) (wire.Message, *flight) {
+func (d *duplex) attribute(m wire.Message, shared bool) (wire.Message, *flight) {
 	method := m.Method()
 	if method == wire.MethodProgress {
-		return d.attributeProgress(m)
+		return d.attributeProgress(m, shared)
 	}
 	if id, ok := wire.Member(m.Params(), "_meta", wire.MetaSubscription); ok {
 		if f := d.find(id); f != nil {
@@ -144,13 +158,13 @@ func (d *duplex) attribute(m wire.Message) (wire.Message, *flight) {
 	if standsAlone(method) {
 		return m, nil
 	}
-	// Nothing in the message says which request caused it. The youngest one that
-	// can hear it is the best guess; with one request under way it is certain.
+	// Nothing in the message says which request caused it. The youngest one is
+	// the best guess; with one request under way it is certain.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var youngest *flight
 	for _, f := range d.pending {
-		if f.on != nil && (youngest == nil || f.id > youngest.id) && f.msg.Method() != wire.MethodListen {
+		if f.call != nil && (youngest == nil || f.id > youngest.id) && f.msg.Method() != wire.MethodListen {
 			youngest = f
 		}
 	}
@@ -167,12 +181,12 @@ func standsAlone(method string) bool {
 	return false
 }
 
-func (d *duplex) attributeProgress(m wire.Message) (wire.Message, *flight) {
+func (d *duplex) attributeProgress(m wire.Message, shared bool) (wire.Message, *flight) {
 	token, ok := wire.Member(m.Params(), "progressToken")
 	if !ok {
 		return m, nil
 	}
-	if !d.shared {
+	if !shared {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, f := range d.pending {
@@ -192,6 +206,9 @@ func (d *duplex) attributeProgress(m wire.Message) (wire.Message, *flight) {
 }
 
 func (d *duplex) find(id []byte) *flight {
+	if len(id) == 0 {
+		return nil
+	}
 	n, err := strconv.ParseUint(string(bytes.Trim(id, `"`)), 10, 64)
 	if err != nil {
 		return nil
@@ -208,16 +225,104 @@ func (d *duplex) trouble() *fault.Fault {
 }
 
 // garbled handles a line that was no message. If it was meant as the reply to a
-// request, waiting longer for that reply is useless.
+// request, that request is given up soon, unless the right reply follows.
 func (d *duplex) garbled(j wire.Junk) {
-	if j.ID == nil {
-		return
+	f := d.find(j.ID)
+	if f == nil && bytes.Contains(j.Text, []byte(`"jsonrpc"`)) {
+		f = d.mentioned(j.Text)
 	}
-	if f := d.claim(j.ID); f != nil {
+	switch {
+	case f != nil:
+		d.spoil(f, j.Reason.Error(), j.Text)
+	case bytes.Contains(j.Text, []byte(`"jsonrpc"`)):
+		d.missing(j.Reason.Error(), j.Text)
+	}
+}
+
+// mentioned finds a request under way whose id stands somewhere in the text. That
+// is a guess, and good enough for not waiting much longer.
+func (d *duplex) mentioned(text []byte) *flight {
+	for {
+		i := bytes.Index(text, []byte(`"id"`))
+		if i < 0 {
+			return nil
+		}
+		text = text[i+len(`"id"`):]
+		value := bytes.TrimLeft(text, ": ")
+		end := bytes.IndexAny(value, ",} ")
+		if end > 0 {
+			if f := d.find(value[:end]); f != nil {
+				return f
+			}
+		}
+	}
+}
+
+func (d *duplex) spoil(f *flight, why string, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f.started.Store(true)
+	f.spoilt = &spoilt{at: time.Now(), why: why, text: string(text[:min(len(text), 200)])}
+}
+
+// stray handles a reply that nobody waits for. Late replies to requests that were
+// given up are expected; under an id we never used it is somebody's lost reply.
+func (d *duplex) stray(m wire.Message) {
+	n, err := strconv.ParseUint(string(bytes.Trim(m.ID(), `"`)), 10, 64)
+	d.mu.Lock()
+	ours := err == nil && n <= d.lastID
+	d.mu.Unlock()
+	if !ours && m.Error() == nil {
+		d.missing("it came under an id that was never used", m.Raw)
+	}
+}
+
+// missing notes that some request's reply will not come. Which one shows when all
+// others have theirs.
+func (d *duplex) missing(why string, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.pending) > 0 {
+		d.lost = &spoilt{at: time.Now(), why: why, text: string(text[:min(len(text), 200)])}
+	}
+}
+
+// spoilt is a reply that could not be read, or not be matched.
+type spoilt struct {
+	at        time.Time
+	why, text string
+}
+
+// giveUpSpoilt settles requests whose reply arrived spoilt and was not followed
+// by a better one.
+func (d *duplex) giveUpSpoilt(now time.Time) {
+	d.mu.Lock()
+	if d.lost != nil && now.Sub(d.lost.at) >= spoiltFor {
+		var older []*flight
+		for _, f := range d.pending {
+			if f.at.Before(d.lost.at) && f.msg.Method() != wire.MethodListen {
+				older = append(older, f)
+			}
+		}
+		if len(older) == 1 {
+			older[0].spoilt = d.lost
+		}
+		if len(older) <= 1 {
+			d.lost = nil
+		}
+	}
+	var gone []*flight
+	for id, f := range d.pending {
+		if f.spoilt != nil && now.Sub(f.spoilt.at) >= spoiltFor {
+			delete(d.pending, id)
+			gone = append(gone, f)
+		}
+	}
+	d.mu.Unlock()
+	for _, f := range gone {
 		f.fail(&fault.Fault{
 			Delivery: fault.Partial,
-			Evidence: fault.Evidence{Text: "the reply could not be read: " + j.Reason.Error(), Moment: fault.AtCall},
-			Cause:    j.Reason,
+			Evidence: fault.Evidence{Text: "the reply could not be read: " + f.spoilt.why, Moment: fault.AtCall, PartialText: f.spoilt.text},
 		})
 	}
 }

@@ -23,7 +23,7 @@ import (
 // every call is one POST.
 func webStateless(t *testing.T, h http.HandlerFunc) *webClient {
 	c := webDial(t, wire.Modern, Spec{URL: webServe(t, h).URL})
-	c.server.learn(wire.Modern)
+	c.server.modern.learn(true)
 	return c
 }
 
@@ -120,8 +120,15 @@ func TestSaysHowFarACallGot(t *testing.T) {
 				URL:    s.URL + "?key=" + webSecret,
 				Header: http.Header{"Authorization": {"Bearer " + webSecret}},
 			})
-			c.server.learn(wire.Modern)
-			flt := webDelivery(t, c.do(webModern(1, "tools/call", `"name":"x"`)), test.want)
+			c.server.modern.learn(true)
+			w := c.start(webModern(1, "tools/call", `"name":"x"`), nil)
+			flt := webDelivery(t, w.wait(), test.want)
+			if !w.Sent() {
+				t.Error("the call does not know that it was sent")
+			}
+			if test.text == "broke off" && flt.PartialText != `{"jsonrpc":` {
+				t.Errorf("what arrived: %q", flt.PartialText)
+			}
 			if flt.HTTPStatus != test.status {
 				t.Errorf("status = %d, want %d", flt.HTTPStatus, test.status)
 			}
@@ -206,8 +213,12 @@ func TestNothingWasSentWhereNobodyListens(t *testing.T) {
 	url := "http://" + ln.Addr().String()
 	_ = ln.Close()
 	c := webDial(t, wire.Modern, Spec{URL: url + "/?key=" + webSecret})
-	c.server.learn(wire.Modern)
-	flt := webDelivery(t, c.do(webModern(1, "tools/call", `"name":"x"`)), fault.Unsent)
+	c.server.modern.learn(true)
+	w := c.start(webModern(1, "tools/call", `"name":"x"`), nil)
+	flt := webDelivery(t, w.wait(), fault.Unsent)
+	if w.Sent() {
+		t.Error("the call thinks that it was sent")
+	}
 	if flt.Errno != "ECONNREFUSED" || flt.Moment != fault.AtStart || strings.Contains(flt.Error(), webSecret) {
 		t.Errorf("errno %q, moment %q, text %q", flt.Errno, flt.Moment, flt.Error())
 	}
@@ -220,7 +231,7 @@ func TestAnUntrustedCertificateIsAHardStop(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	c := webDial(t, wire.Modern, Spec{URL: s.URL})
-	c.server.learn(wire.Modern)
+	c.server.modern.learn(true)
 	flt := webDelivery(t, c.do(webModern(1, "tools/call", `"name":"x"`)), fault.Unsent)
 	if !strings.Contains(flt.Error(), "certificate") || seen.Load() != 0 {
 		t.Errorf("text %q, %d requests seen", flt.Error(), seen.Load())
@@ -242,7 +253,7 @@ func TestHTTP2ResetsOneCallAlone(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	c := webDial(t, wire.Modern, Spec{URL: s.URL})
-	c.server.learn(wire.Modern)
+	c.server.modern.learn(true)
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	c.server.http.client.Transport.(*http.Transport).TLSClientConfig.RootCAs = roots
@@ -314,7 +325,7 @@ func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
 			t.Errorf("%s: all of it was read", kind)
 		}))
 		c := webDial(t, wire.Modern, Spec{URL: s.URL, MaxMessage: 1 << 20})
-		c.server.learn(wire.Modern)
+		c.server.modern.learn(true)
 		flt := webDelivery(t, c.do(webModern(1, "tools/list", "")), fault.Partial)
 		if !errors.Is(flt, wire.ErrTooLong) {
 			t.Errorf("%s: %v", kind, flt)

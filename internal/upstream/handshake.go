@@ -26,22 +26,22 @@ func (s *Session) handshake() (dialect, *fault.Fault) {
 // again.
 func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 	first := s.takeInitialize()
-	if s.server.Era() != wire.Modern {
+	if !s.server.legacy.no() {
 		d, o, l := s.introduce(first)
 		if d != nil {
-			s.server.learn(wire.Legacy)
+			s.server.legacy.learn(true)
 			if first != nil {
-				first.Done(o)
+				first.finish(o)
 			}
 			return d, nil
 		}
-		if s.server.Era() == wire.Legacy || !mayBeModern(o) {
+		if s.server.legacy.yes() || !mayBeModern(o) {
 			s.server.drop(l)
 			return nil, s.giveUp(first, o)
 		}
 		if d := s.tryModern(l); d != nil {
 			if first != nil {
-				first.Done(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
+				first.finish(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
 			}
 			return d, nil
 		}
@@ -52,13 +52,14 @@ func (s *Session) handshakeLegacy() (dialect, *fault.Fault) {
 		return nil, s.giveUp(first, Outcome{Fault: flt})
 	}
 	o := s.discover(l, s.server.spec.StartTimeout)
+	l.settled()
 	d := s.uplift(l, o)
 	if d == nil {
-		s.server.learn(wire.EraUnknown) // it was modern once; ask anew next time
+		s.server.legacy.forget() // it was modern only once; ask anew next time
 		return nil, s.giveUp(first, o)
 	}
 	if first != nil {
-		first.Done(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
+		first.finish(Outcome{Reply: wire.NewResult(first.Msg.ID(), d.introduction())})
 	}
 	return d, nil
 }
@@ -99,7 +100,7 @@ func (s *Session) giveUp(first *Call, o Outcome) *fault.Fault {
 		flt.Moment = fault.AtHandshake
 	}
 	if first != nil {
-		first.Done(o)
+		first.finish(o)
 	}
 	waiting := *flt
 	waiting.Delivery = fault.Unsent // the handshake failed; nothing else was sent
@@ -109,13 +110,13 @@ func (s *Session) giveUp(first *Call, o Outcome) *fault.Fault {
 // introduce makes a link of the session's own and sends initialize over it. On
 // failure the link comes back alive if it is, for another try.
 func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
-	var l link
-	l, flt := s.server.dial(func(m wire.Message, f *flight) { s.hear(l, m, f) })
+	l, flt := s.server.dial(s.hear)
 	if flt != nil {
 		return nil, Outcome{Fault: flt}, nil
 	}
 	if s.hello == nil && first == nil {
 		// A client that never introduced itself: the server may tell it so.
+		l.settled()
 		return &relay{session: s, link: l}, Outcome{}, l
 	}
 	o := s.ask(l, wire.MethodInitialize, s.hello, s.server.spec.StartTimeout)
@@ -125,6 +126,7 @@ func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
 	version, _ := wire.Member(o.Reply.Result(), "protocolVersion")
 	text, _ := wire.StringValue(version)
 	l.speak(text)
+	l.settled()
 	s.mu.Lock()
 	greeted := s.greeted
 	s.mu.Unlock()
@@ -157,25 +159,22 @@ func (s *Session) tryModern(l link) *uplift {
 		<-l.closed()
 		l = nil
 	}
-	if l != nil {
-		// The link becomes the shared one only if the answer is yes.
-		o := s.discover(l, s.server.spec.ProbeTimeout)
-		s.server.drop(l)
-		if !isDiscovery(o) {
+	if l == nil {
+		shared, flt := s.server.openShared()
+		if flt != nil {
 			return nil
 		}
-		<-l.closed()
+		l = shared
 	}
-	shared, flt := s.server.openShared()
-	if flt != nil {
+	o := s.discover(l, s.server.spec.ProbeTimeout)
+	if !isDiscovery(o) || o.Reply.Result() == nil {
+		s.server.drop(l)
 		return nil
 	}
-	o := s.discover(shared, s.server.spec.StartTimeout)
-	d := s.uplift(shared, o)
-	if d != nil {
-		s.server.learn(wire.Modern)
-	}
-	return d
+	s.server.modern.learn(true)
+	s.server.legacy.learn(false)
+	l.settled()
+	return s.uplift(s.server.promote(l), o)
 }
 
 // discover asks the server to describe itself, in our own name.
@@ -213,29 +212,64 @@ func speaksModern(versions []byte) bool {
 
 // handshakeModern serves a client that begins with whatever it wants.
 func (s *Session) handshakeModern() (dialect, *fault.Fault) {
-	switch s.server.Era() {
-	case wire.Modern:
-		if _, flt := s.server.openShared(); flt != nil {
+	switch {
+	case s.server.modern.yes():
+		l, flt := s.server.openShared()
+		if flt != nil {
 			return nil, flt
 		}
+		l.settled()
 		return &stateless{session: s}, nil
-	case wire.Legacy:
-		return s.downshift(nil)
+	case s.server.modern.no():
+		if s.peer.BothEras {
+			return notModern{}, nil
+		}
+		return s.downshift(nil, nil)
 	}
 	l, flt := s.server.openShared()
 	if flt != nil {
 		return nil, flt
 	}
-	o := s.discover(l, s.server.spec.ProbeTimeout)
-	if isDiscovery(o) {
-		s.server.learn(wire.Modern)
-		return &stateless{session: s}, nil
+	l.speak(wire.ModernVersion)
+	probe := s.begin(l, wire.MethodDiscover, modernParams(nil, modernMeta(nil)))
+	silence := time.NewTimer(s.server.spec.ProbeTimeout)
+	defer silence.Stop()
+	select {
+	case o := <-probe:
+		if isDiscovery(o) {
+			s.server.modern.learn(true)
+			l.settled()
+			return &stateless{session: s}, nil
+		}
+		if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
+			return nil, o.Fault // it never came to a question of era
+		}
+		probe = nil
+	case <-silence.C:
 	}
-	if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
-		return nil, o.Fault // it never came to a question of era
+	if s.peer.BothEras {
+		s.server.modern.learn(false)
+		s.server.spare(l)
+		return notModern{}, nil
 	}
-	return s.downshift(l)
+	return s.downshift(l, probe)
 }
+
+// notModern is the dialect for a client of both eras whose server is legacy: it
+// is told what the server itself would say.
+type notModern struct{}
+
+func (notModern) call(c *Call) {
+	c.finish(Outcome{Reply: wire.NewError(c.Msg.ID(), wire.CodeMethodNotFound, "method not found: "+c.Msg.Method(), nil)})
+}
+
+func (notModern) send(wire.Message) {}
+func (notModern) attend()           {}
+func (notModern) usable() bool      { return true }
+func (notModern) over() link        { return nil }
+func (notModern) probe() string     { return wire.MethodPing }
+func (notModern) ownParams() []byte { return nil }
+func (notModern) close()            {}
 
 // relay is the dialect of client and server of the legacy era: nothing changes.
 type relay struct {
@@ -243,10 +277,13 @@ type relay struct {
 	link    link
 }
 
-func (r *relay) call(c *Call)        { r.session.launch(r.link, c, c.Msg, nil) }
+func (r *relay) call(c *Call)        { r.session.launch(r.link, c) }
 func (r *relay) send(m wire.Message) { _ = r.link.post(m) }
 func (r *relay) attend()             { r.link.attend() }
 func (r *relay) usable() bool        { return r.link.trouble() == nil }
+func (r *relay) over() link          { return r.link }
+func (r *relay) probe() string       { return wire.MethodPing }
+func (r *relay) ownParams() []byte   { return nil }
 
 func (r *relay) close() {
 	r.session.server.drop(r.link)
@@ -260,10 +297,10 @@ type stateless struct{ session *Session }
 func (d *stateless) call(c *Call) {
 	l, flt := d.session.server.openShared()
 	if flt != nil {
-		c.Done(Outcome{Fault: flt})
+		c.finish(Outcome{Fault: flt})
 		return
 	}
-	d.session.launch(l, c, c.Msg, nil)
+	d.session.launch(l, c)
 }
 
 func (d *stateless) send(m wire.Message) {
@@ -275,3 +312,7 @@ func (d *stateless) send(m wire.Message) {
 func (d *stateless) attend()      {}
 func (d *stateless) usable() bool { return d.session.server.sharedLink() != nil }
 func (d *stateless) close()       {}
+func (d *stateless) over() link   { return d.session.server.sharedLink() }
+
+func (d *stateless) probe() string     { return wire.MethodDiscover }
+func (d *stateless) ownParams() []byte { return modernParams(nil, modernMeta(nil)) }

@@ -176,7 +176,7 @@ func (r *payloadReader) Close() error { return nil }
 // with a goroutine of its own; an idle link has none.
 type httpLink struct {
 	place *httpPlace
-	hear  receiver
+	ear   receiver        // guarded by mu
 	ctx   context.Context // ends when the link does
 	end   context.CancelFunc
 	crew  crew
@@ -199,7 +199,7 @@ type httpLink struct {
 }
 
 func (p *httpPlace) dial(hear receiver) *httpLink {
-	l := &httpLink{place: p, hear: hear, live: make(map[*flight]*exchange)}
+	l := &httpLink{place: p, ear: hear, live: make(map[*flight]*exchange)}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	l.crew.init()
 	l.out = outbox{start: l.crew.start, deliver: l.deliver}
@@ -254,13 +254,13 @@ func (l *httpLink) abandon(f *flight, note *wire.Message) {
 	won := f.settled.CompareAndSwap(false, true)
 	l.mu.Unlock()
 	if x != nil {
-		if !x.modern && x.left.Load() && x.outside.method != wire.MethodInitialize {
+		if !x.modern && f.left.Load() && x.outside.method != wire.MethodInitialize {
 			_ = l.post(cancelNote(f.msg.ID(), note))
 		}
 		x.body.takeBack()
 		x.cancel() // in the modern era this is what tells the server
 	}
-	if won {
+	if won { // and it says nothing about the server's health
 		f.done(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 	}
 }
@@ -305,7 +305,7 @@ func (l *httpLink) deliver(m wire.Message) {
 	defer resp.Body.Close()
 	_, _ = readAtMost(resp.Body, 4<<10)
 	if session != "" && resp.StatusCode == http.StatusNotFound {
-		l.lose(resp.StatusCode)
+		l.lose(resp.StatusCode, "")
 	}
 }
 
@@ -315,11 +315,34 @@ func (l *httpLink) speak(version string) {
 	l.mu.Unlock()
 }
 
-// share changes nothing: every request is an exchange of its own.
-func (l *httpLink) share() {}
+// adopt gives the link to another listener. Whether it is shared changes nothing:
+// every request is an exchange of its own.
+func (l *httpLink) adopt(hear receiver, _ bool) {
+	l.mu.Lock()
+	l.ear = hear
+	l.mu.Unlock()
+}
 
-// adopt takes the session that the server opened with its reply to initialize.
-func (l *httpLink) adopt(session string) {
+func (l *httpLink) settled() {}
+
+// inspect has nothing to look at, since each exchange looks after itself. The old
+// transport does have something.
+func (l *httpLink) inspect(now time.Time, _ *vitals) {
+	if old := l.old.Load(); old != nil {
+		old.inspect(now)
+	}
+}
+
+// hear passes on what the server says outside of replies.
+func (l *httpLink) hear(m wire.Message, f *flight) {
+	l.mu.Lock()
+	ear := l.ear
+	l.mu.Unlock()
+	ear(l, m, f)
+}
+
+// admit takes the session that the server opened with its reply to initialize.
+func (l *httpLink) admit(session string) {
 	if !visible(session) {
 		return
 	}
@@ -340,12 +363,16 @@ func visible(session string) bool {
 }
 
 // lose notes that the server has forgotten the session. New requests are refused
-// from now on; those under way are left to find out for themselves.
-func (l *httpLink) lose(status int) *fault.Fault {
+// from now on; those under way are left to find out for themselves. words are the
+// server's own.
+func (l *httpLink) lose(status int, words string) *fault.Fault {
 	flt := &fault.Fault{
 		Delivery: fault.Refused,
-		Evidence: fault.Evidence{Text: errSessionLost.Error(), HTTPStatus: status, Moment: fault.AtCall},
+		Evidence: fault.Evidence{Text: errSessionLost.Error(), HTTPStatus: status, HadSession: true, Moment: fault.AtCall},
 		Cause:    errSessionLost,
+	}
+	if words != "" {
+		flt.Text += ": " + l.place.redact(words)
 	}
 	l.mu.Lock()
 	l.lost = true

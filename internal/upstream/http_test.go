@@ -29,8 +29,8 @@ func TestALegacyClientTalksToAStatefulSDKServer(t *testing.T) {
 		if got := c.do(webTool(7, "echo", `{"text":"hello"}`)).text(t); got != "echo: hello" {
 			t.Errorf("JSONResponse %v: got %q", json, got)
 		}
-		if c.server.Era() != wire.Legacy {
-			t.Errorf("era = %v", c.server.Era())
+		if !c.server.legacy.yes() {
+			t.Error("not known as a legacy server")
 		}
 	}
 }
@@ -42,8 +42,8 @@ func TestAModernClientTalksToAStatelessSDKServer(t *testing.T) {
 	if got := c.do(webModern(`"a b"`, "tools/call", `"name":"echo","arguments":{"text":"hello"}`)).text(t); got != "echo: hello" {
 		t.Errorf("got %q", got)
 	}
-	if c.server.Era() != wire.Modern {
-		t.Errorf("era = %v", c.server.Era())
+	if !c.server.modern.yes() {
+		t.Error("not known as a modern server")
 	}
 	o := c.do(webModern(2, "no/such/method", ""))
 	if code, _ := wire.ErrorOf(&o.Reply); o.Fault != nil || code != wire.CodeMethodNotFound || o.Status != http.StatusNotFound {
@@ -160,6 +160,10 @@ func TestRecognisesALostSessionInManyWords(t *testing.T) {
 					webJSON(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, req.ID)
 					return
 				}
+				if req.Method == "ping" {
+					http.Error(w, "Bad Request: No valid session ID provided", http.StatusBadRequest)
+					return
+				}
 				if test.events {
 					webEvents(w, "data: "+test.body)
 					return
@@ -175,7 +179,10 @@ func TestRecognisesALostSessionInManyWords(t *testing.T) {
 				t.Fatalf("lost = %v, want %v: %v %s", got, test.lost, o.Fault, &o.Reply)
 			}
 			if test.lost {
-				webDelivery(t, o, fault.Refused)
+				flt := webDelivery(t, o, fault.Refused)
+				if why, _ := fault.RefusalOf(flt.Evidence); why != fault.SessionLost {
+					t.Errorf("understood as %v: %+v", why, flt.Evidence)
+				}
 			}
 			c.do(webTool(2, "x", "{}"))
 			want := 1
@@ -354,7 +361,7 @@ func TestAConnectionIsUsedAgain(t *testing.T) {
 	s.Start()
 	t.Cleanup(s.Close)
 	c := webDial(t, wire.Modern, Spec{URL: s.URL})
-	c.server.learn(wire.Modern)
+	c.server.modern.learn(true)
 	for i := range 50 {
 		if o := c.do(webModern(i, "tools/list", "")); o.Fault != nil {
 			t.Fatal(o.Fault)
@@ -398,7 +405,7 @@ func TestRedirectsAreFollowedWithoutSecrets(t *testing.T) {
 		c := webDial(t, wire.Modern, Spec{URL: url, Header: http.Header{
 			"Authorization": {"Bearer " + webSecret}, "X-Api-Key": {webSecret}, "Cookie": {"a=" + webSecret},
 		}})
-		c.server.learn(wire.Modern)
+		c.server.modern.learn(true)
 		return c
 	}
 	call := webModern(1, "tools/call", `"name":"x"`)
@@ -537,7 +544,7 @@ func BenchmarkCall(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer server.Close(context.Background())
-		server.learn(wire.Modern)
+		server.modern.learn(true)
 		session := server.Open(Peer{Era: wire.Modern, Message: func(wire.Message) {}})
 		m, err := wire.Parse(raw)
 		if err != nil {

@@ -79,6 +79,15 @@ func procState(pid int) (state byte, ticks uint64) {
 	return fields[0][0], user + system
 }
 
+// waitingIn is how many bytes lie unread in a pipe.
+func waitingIn(f *os.File) int {
+	n := 0
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return n
+}
+
 // readersAlive reports whether some process other than us may still read the
 // child's stdin. When that cannot be told, the answer is yes.
 func (l *stdioLink) readersAlive() bool {
@@ -111,4 +120,43 @@ func (l *stdioLink) readersAlive() bool {
 		}
 	}
 	return false
+}
+
+// look asks the kernel about the process and everything below it.
+func (l *stdioLink) look() look {
+	state, ticks := procState(l.cmd.Process.Pid)
+	seen := look{known: state != 0, stopped: state == 'T', ticks: ticks}
+	// A wrapper such as npx or sh has one child that has one child: the server at
+	// the end of that chain is the one that matters.
+	chain := true
+	below := children(l.cmd.Process.Pid)
+	for depth := 0; len(below) > 0 && depth < 16; depth++ {
+		chain = chain && len(below) == 1
+		var next []int
+		for _, pid := range below {
+			state, ticks := procState(pid)
+			seen.ticks += ticks
+			seen.stopped = seen.stopped || chain && state == 'T'
+			next = append(next, children(pid)...)
+		}
+		below = next
+	}
+	if l.unread != nil {
+		seen.unread = waitingIn(l.unread)
+	}
+	return seen
+}
+
+func children(pid int) []int {
+	list, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, field := range bytes.Fields(list) {
+		if child, err := strconv.Atoi(string(field)); err == nil {
+			out = append(out, child)
+		}
+	}
+	return out
 }

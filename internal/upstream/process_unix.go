@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // ownGroup gives the child a process group of its own, so that everything it
@@ -29,6 +30,25 @@ func signalGroup(cmd *exec.Cmd, sig syscall.Signal) {
 
 func termGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
 func killGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }
+
+// groupGone waits a moment until no member of the group is left, so that whoever
+// is started next does not meet them. Members that became our children are
+// reaped; that happens only in a program that adopts orphans.
+func groupGone(cmd *exec.Cmd) {
+	group := -cmd.Process.Pid
+	for range 200 {
+		for {
+			pid, err := syscall.Wait4(group, nil, syscall.WNOHANG, nil)
+			if pid <= 0 || err != nil {
+				break
+			}
+		}
+		if syscall.Kill(group, 0) != nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
 
 func exitStatus(s *os.ProcessState) (code int, signal string) {
 	if s == nil {

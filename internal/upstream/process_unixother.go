@@ -19,4 +19,9 @@ func keepUnread(childIn *os.File) *os.File {
 
 func (l *stdioLink) readersAlive() bool { return true }
 
+func waitingIn(*os.File) int { return 0 }
+
 func stopped(*exec.Cmd) bool { return false }
+
+// look cannot tell here; such a process is only ever judged by its exit.
+func (l *stdioLink) look() look { return look{} }

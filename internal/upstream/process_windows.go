@@ -21,6 +21,8 @@ func killGroup(cmd *exec.Cmd) {
 	}
 }
 
+func groupGone(*exec.Cmd) {}
+
 func exitStatus(s *os.ProcessState) (code int, signal string) {
 	if s == nil {
 		return -1, ""
@@ -49,4 +51,9 @@ func keepUnread(childIn *os.File) *os.File {
 
 func (l *stdioLink) readersAlive() bool { return true }
 
+func waitingIn(*os.File) int { return 0 }
+
 func stopped(*exec.Cmd) bool { return false }
+
+// look cannot tell here; such a process is only ever judged by its exit.
+func (l *stdioLink) look() look { return look{} }

@@ -35,6 +35,10 @@ type Spec struct {
 	// Header is sent with every request to URL, and to no other origin.
 	Header http.Header
 
+	// OnHealth is told when the state of the server changes. It must not block.
+	// May be nil.
+	OnHealth func(before, after Health)
+
 	// MaxMessage is the largest message in bytes, 0 for wire.DefaultLimit.
 	MaxMessage int
 	// StartTimeout bounds start and handshake together, 0 for a minute. Package
@@ -50,18 +54,25 @@ type Spec struct {
 type Server struct {
 	spec Spec
 	http *httpPlace // nil for a command
-	era  atomic.Uint32
+	// What is known of the eras the server speaks; it may be both.
+	legacy, modern knowledge
+	vitals         vitals
 
 	mu      sync.Mutex
 	shared  link          // the one link of a modern server
+	unused  link          // a live link whose asker went on in another session
 	dialing chan struct{} // non-nil while somebody makes the shared link
 	links   map[link]struct{}
-	closed  bool
+	// watching: the goroutine that looks after the links is running.
+	watching bool
+	closed   bool
 }
 
 // New checks the spec. It starts nothing: a server is started by its first call.
 func New(spec Spec) (*Server, error) {
 	s := &Server{spec: spec, links: make(map[link]struct{})}
+	s.vitals.init()
+	s.vitals.tell = spec.OnHealth
 	if s.spec.StartTimeout <= 0 {
 		s.spec.StartTimeout = time.Minute
 	}
@@ -87,19 +98,41 @@ func New(spec Spec) (*Server, error) {
 	return s, nil
 }
 
-// Era is which era the server speaks, as far as is known.
-func (s *Server) Era() wire.Era { return wire.Era(s.era.Load()) }
+// knowledge is a yes or a no that may not have been found out yet.
+type knowledge struct{ v atomic.Int32 }
 
-func (s *Server) learn(era wire.Era) { s.era.Store(uint32(era)) }
+func (k *knowledge) yes() bool { return k.v.Load() > 0 }
+func (k *knowledge) no() bool  { return k.v.Load() < 0 }
+func (k *knowledge) forget()   { k.v.Store(0) }
+
+func (k *knowledge) learn(is bool) {
+	if is {
+		k.v.Store(1)
+	} else {
+		k.v.Store(-1)
+	}
+}
 
 // dial makes a new link. hear takes what is heard on it outside of replies.
 func (s *Server) dial(hear receiver) (link, *fault.Fault) {
-	var l link
+	s.mu.Lock()
+	l := s.unused
+	s.unused = nil
+	s.mu.Unlock()
+	if l != nil {
+		if l.trouble() == nil {
+			l.adopt(hear, false)
+			return l, nil
+		}
+		s.drop(l)
+	}
+	s.vitals.beginning()
 	if s.http != nil {
 		l = s.http.dial(hear)
 	} else {
-		p, flt := startStdio(&s.spec, hear)
+		p, flt := startStdio(&s.spec, hear, s.processEnded)
 		if flt != nil {
+			s.vitals.lost(flt, false)
 			return nil, flt
 		}
 		l = p
@@ -111,9 +144,16 @@ func (s *Server) dial(hear receiver) (link, *fault.Fault) {
 		return nil, &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "mcpmend is shutting down"}}
 	}
 	s.links[l] = struct{}{}
+	if !s.watching {
+		s.watching = true
+		go s.watch()
+	}
 	s.mu.Unlock()
 	return l, nil
 }
+
+// processEnded takes the news that a process has ended by itself.
+func (s *Server) processEnded(why *fault.Fault, wasReady bool) { s.vitals.lost(why, wasReady) }
 
 // drop ends a link and forgets it once nothing of it is left.
 func (s *Server) drop(l link) {
@@ -168,7 +208,7 @@ func (s *Server) openShared() (link, *fault.Fault) {
 	s.drop(stale)
 	l, flt := s.dial(hearShared)
 	if flt == nil {
-		l.share()
+		l.adopt(hearShared, true)
 	}
 	s.mu.Lock()
 	s.dialing = nil
@@ -183,9 +223,48 @@ func (s *Server) openShared() (link, *fault.Fault) {
 	return l, nil
 }
 
+// promote makes a session's link the shared one, for a server that turned out to
+// be modern. If there is a shared link already, the session's own is dropped.
+func (s *Server) promote(l link) link {
+	l.adopt(hearShared, true)
+	s.mu.Lock()
+	if s.shared != nil && s.shared.trouble() == nil {
+		other := s.shared
+		s.mu.Unlock()
+		s.drop(l)
+		return other
+	}
+	s.shared = l
+	s.mu.Unlock()
+	return l
+}
+
+// demote takes the shared link away from the others, for a server that turned
+// out to be legacy: it becomes the link of the session that asked.
+func (s *Server) demote(l link, hear receiver) {
+	s.mu.Lock()
+	if s.shared == l {
+		s.shared = nil
+	}
+	s.mu.Unlock()
+	l.adopt(hear, false)
+}
+
+// spare keeps a live link for the next session that needs one.
+func (s *Server) spare(l link) {
+	s.mu.Lock()
+	if s.shared == l {
+		s.shared = nil
+	}
+	old := s.unused
+	s.unused = l
+	s.mu.Unlock()
+	s.drop(old)
+}
+
 // hearShared takes what a modern server says. Everything it may say belongs to a
 // request; what does not is dropped.
-func hearShared(m wire.Message, f *flight) {
+func hearShared(_ link, m wire.Message, f *flight) {
 	switch {
 	case f != nil:
 		f.hear(m)

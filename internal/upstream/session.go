@@ -15,6 +15,14 @@ import (
 type Peer struct {
 	// Era the client speaks.
 	Era wire.Era
+	// BothEras: the client asks in the modern way first and goes on in the legacy
+	// one when told that the server does not understand. It is told so, since
+	// nothing is lost without a bridge.
+	BothEras bool
+	// Relisted is told the server's tools after it was connected again and before
+	// anything that waited is sent: the results of tools/list, page by page. May
+	// be nil.
+	Relisted func(pages [][]byte)
 	// Message takes what the server says to this client outside of replies and
 	// of messages that a Call takes itself. It must not block.
 	Message func(wire.Message)
@@ -31,10 +39,12 @@ type Session struct {
 
 	mu        sync.Mutex
 	state     state
-	waiting   []waiting // what came while connecting, in order
-	dialect   dialect   // how to speak to the server; set while open
-	hello     []byte    // params of the legacy client's initialize
-	greeted   bool      // the client has said that it is initialized
+	stop      chan struct{} // closed when the session ends
+	met       bool          // the server has been connected to before
+	waiting   []waiting     // what came while connecting, in order
+	dialect   dialect       // how to speak to the server; set while open
+	hello     []byte        // params of the legacy client's initialize
+	greeted   bool          // the client has said that it is initialized
 	attending bool
 	lastAsked uint64
 	asked     map[uint64]question
@@ -68,11 +78,17 @@ type dialect interface {
 	attend()
 	usable() bool
 	close()
+	// over is the link spoken over, nil if there is none now.
+	over() link
+	// probe is a request that every server of this kind answers somehow, and
+	// ownParams what requests of our own must carry.
+	probe() string
+	ownParams() []byte
 }
 
 // Open begins a conversation. Nothing is started before the first call.
 func (s *Server) Open(peer Peer) *Session {
-	return &Session{server: s, peer: peer}
+	return &Session{server: s, peer: peer, stop: make(chan struct{})}
 }
 
 // Server is the server the session talks to.
@@ -83,11 +99,11 @@ func (s *Session) Do(c *Call) {
 	s.mu.Lock()
 	if s.state == ended {
 		s.mu.Unlock()
-		c.Done(Outcome{Fault: sessionEnded()})
+		c.finish(Outcome{Fault: sessionEnded()})
 		return
 	}
 	again := s.peer.Era == wire.Legacy && c.Msg.Method() == wire.MethodInitialize && s.state == open
-	if s.state == open && !again && s.dialect.usable() {
+	if s.state == open && !again && s.server.reachable() && s.dialect.usable() {
 		d := s.dialect
 		s.mu.Unlock()
 		d.call(c)
@@ -141,6 +157,7 @@ func (s *Session) Cancel(c *Call, note *wire.Message) {
 	c.gone.Store(true)
 	if f := c.flight.Load(); f != nil {
 		f.link.abandon(f, note)
+		c.finish(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 		return
 	}
 	s.mu.Lock()
@@ -154,7 +171,7 @@ func (s *Session) Cancel(c *Call, note *wire.Message) {
 	}
 	s.mu.Unlock()
 	if found {
-		c.Done(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
+		c.finish(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 	}
 }
 
@@ -181,9 +198,10 @@ func (s *Session) Close() {
 	if was == ended {
 		return
 	}
+	close(s.stop)
 	for _, w := range left {
 		if w.call != nil {
-			w.call.Done(Outcome{Fault: sessionEnded()})
+			w.call.finish(Outcome{Fault: sessionEnded()})
 		}
 	}
 	if d != nil {
@@ -194,14 +212,12 @@ func (s *Session) Close() {
 // connect finds a dialect and then passes on what waited. It runs on a goroutine
 // of its own, one at a time.
 func (s *Session) connect() {
-	s.mu.Lock()
-	old := s.dialect
-	s.dialect = nil
-	s.mu.Unlock()
-	if old != nil {
-		old.close()
+	done, ok := s.server.vitals.turn(s.stop)
+	if !ok {
+		return // the session ended, and with it whoever waited
 	}
-	d, flt := s.handshake()
+	d, flt := s.reach()
+	done()
 	s.mu.Lock()
 	if s.state == ended {
 		s.mu.Unlock()
@@ -217,7 +233,7 @@ func (s *Session) connect() {
 		for _, w := range left {
 			if w.call != nil {
 				one := *flt
-				w.call.Done(Outcome{Fault: &one})
+				w.call.finish(Outcome{Fault: &one})
 			}
 		}
 		return
@@ -230,6 +246,94 @@ func (s *Session) connect() {
 	}
 	s.flush(d)
 }
+
+// reach gets the session to the server: over the connection it has, if that
+// turns out to be alive, or over a new one.
+func (s *Session) reach() (dialect, *fault.Fault) {
+	s.mu.Lock()
+	old, again := s.dialect, s.met
+	greeting := s.waits(wire.MethodInitialize)
+	s.mu.Unlock()
+	if old != nil && !greeting && old.usable() && s.revived(old) {
+		return old, nil
+	}
+	s.mu.Lock()
+	s.dialect = nil
+	s.mu.Unlock()
+	if old != nil {
+		old.close()
+	}
+	d, flt := s.handshake()
+	if flt != nil {
+		if !flt.Exited && flt.Moment != fault.AtStart {
+			s.server.vitals.lost(flt, false) // what ended or did not start has been counted
+		}
+		return nil, flt
+	}
+	s.server.vitals.ready()
+	s.mu.Lock()
+	s.met = true
+	s.mu.Unlock()
+	if again && !greeting && s.peer.Relisted != nil {
+		s.relist(d)
+	}
+	return d, nil
+}
+
+// waits reports whether a call of this method is waiting. The caller holds mu.
+func (s *Session) waits(method string) bool {
+	for _, w := range s.waiting {
+		if w.call != nil && w.call.Msg.Method() == method {
+			return true
+		}
+	}
+	return false
+}
+
+// checkTimeout bounds a question that is asked only to see whether somebody answers.
+const checkTimeout = 5 * time.Second
+
+// revived asks over an existing connection whether the server is back. Any answer
+// is life, an error too.
+func (s *Session) revived(d dialect) bool {
+	l := d.over()
+	if l == nil {
+		return false
+	}
+	o := s.ask(l, d.probe(), nil, checkTimeout)
+	if o.Fault != nil {
+		return false
+	}
+	s.server.vitals.ready()
+	return true
+}
+
+// relist tells the peer which tools the server has now. A server that does not
+// answer leaves the peer with what it knew.
+func (s *Session) relist(d dialect) {
+	var pages [][]byte
+	var cursor []byte
+	for range maxPages {
+		params := d.ownParams()
+		if cursor != nil {
+			params = wire.Set(params, cursor, "cursor")
+		}
+		o := s.ask(d.over(), wire.MethodTools, params, s.server.spec.StartTimeout)
+		if o.Fault != nil || o.Reply.Result() == nil {
+			return
+		}
+		pages = append(pages, o.Reply.Result())
+		next, ok := wire.Member(o.Reply.Result(), "nextCursor")
+		if !ok || string(next) == "null" || string(next) == `""` || bytes.Equal(next, cursor) {
+			break
+		}
+		cursor = next
+	}
+	s.peer.Relisted(pages)
+}
+
+// maxPages is where a list stops being a list and becomes a loop.
+const maxPages = 100
 
 // flush passes on what waited, in order, and opens the fast path when nothing is left.
 func (s *Session) flush(d dialect) {
@@ -257,13 +361,18 @@ func (s *Session) flush(d dialect) {
 	}
 }
 
-// launch sends a call over a link. msg is what to send: the call's own message,
-// or what a bridge has made of it. done nil reports straight to the call.
-func (s *Session) launch(l link, c *Call, msg wire.Message, done func(Outcome)) {
-	if done == nil {
-		done = c.Done
+// launch sends a call over a link as it is, and reports straight to it.
+func (s *Session) launch(l link, c *Call) { s.fly(l, c, c.Msg, c.On, c.finish) }
+
+// fly sends what a bridge has made of a call. on and done stand for the call's own.
+func (s *Session) fly(l link, c *Call, msg wire.Message, on func(wire.Message), done func(Outcome)) {
+	if c.Check != nil {
+		if flt := c.Check(); flt != nil {
+			done(Outcome{Fault: flt})
+			return
+		}
 	}
-	f := &flight{link: l, msg: msg, header: c.Header, on: c.On, peer: s.peer.Message, done: done}
+	f := &flight{link: l, call: c, vitals: &s.server.vitals, msg: msg, header: c.Header, on: on, peer: s.peer.Message, done: done}
 	c.flight.Store(f)
 	if c.gone.Load() {
 		f.fail(&fault.Fault{Delivery: fault.Cancelled})
@@ -277,28 +386,37 @@ var ownIDs atomic.Int64
 
 // ask sends a request of our own and waits for the outcome.
 func (s *Session) ask(l link, method string, params []byte, timeout time.Duration) Outcome {
+	q := s.begin(l, method, params)
+	limit := time.NewTimer(timeout)
+	defer limit.Stop()
+	select {
+	case o := <-q:
+		return o
+	case <-limit.C:
+		return tooSlow(method, timeout)
+	}
+}
+
+// begin sends a request of our own. The outcome comes over the channel, also
+// long after somebody has stopped waiting for it.
+func (s *Session) begin(l link, method string, params []byte) <-chan Outcome {
 	got := make(chan Outcome, 1)
 	id := strconv.AppendQuote(nil, "mcpmend-"+strconv.FormatInt(ownIDs.Add(1), 10))
-	f := &flight{
+	l.send(&flight{
 		link: l,
 		msg:  wire.NewRequest(id, method, params),
 		peer: func(m wire.Message) { m.Release() },
 		done: func(o Outcome) { got <- o },
-	}
-	l.send(f)
-	limit := time.NewTimer(timeout)
-	defer limit.Stop()
-	select {
-	case o := <-got:
-		return o
-	case <-limit.C:
-		f.settle(Outcome{Fault: &fault.Fault{
-			Delivery: fault.Silent,
-			Evidence: fault.Evidence{Text: "no answer to " + method + " within " + timeout.String(), Moment: fault.AtHandshake},
-			Cause:    errTimeout,
-		}})
-		return <-got
-	}
+	})
+	return got
+}
+
+func tooSlow(method string, timeout time.Duration) Outcome {
+	return Outcome{Fault: &fault.Fault{
+		Delivery: fault.Silent,
+		Evidence: fault.Evidence{Text: "no answer to " + method + " within " + timeout.String(), Moment: fault.AtHandshake},
+		Cause:    errTimeout,
+	}}
 }
 
 // hear takes what the session's own link hears outside of replies.

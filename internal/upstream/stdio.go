@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -37,6 +38,14 @@ type stdioLink struct {
 	tail   *tail
 	junk   *tail
 
+	spec    *Spec
+	ended   func(why *fault.Fault, wasReady bool)
+	closing atomic.Bool                 // we are ending it
+	ready   atomic.Bool                 // the handshake has succeeded
+	verdict atomic.Pointer[fault.Fault] // why we killed it, if we did
+	heard   atomic.Int64                // when it last showed a sign of life, in nanoseconds
+	pulse   pulse
+
 	readDone chan struct{} // stdout has ended
 	exited   chan struct{} // the process has ended; it may not be reaped yet
 	goneCh   chan struct{} // nothing is left
@@ -44,15 +53,17 @@ type stdioLink struct {
 }
 
 // startStdio starts the program. An error means that nothing was started.
-func startStdio(spec *Spec, hear receiver) (*stdioLink, *fault.Fault) {
+func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*stdioLink, *fault.Fault) {
 	l := &stdioLink{
 		tail:     newTail(spec.Stderr),
 		junk:     newTail(nil),
+		spec:     spec,
+		ended:    ended,
 		readDone: make(chan struct{}),
 		exited:   make(chan struct{}),
 		goneCh:   make(chan struct{}),
 	}
-	l.duplex.hear = hear
+	l.duplex.self, l.duplex.hear = l, hear
 	pipes, err := openPipes()
 	if err != nil {
 		return nil, startFault(spec, err)
@@ -101,9 +112,10 @@ func startFault(spec *Spec, err error) *fault.Fault {
 	return &fault.Fault{
 		Delivery: fault.Unsent,
 		Evidence: fault.Evidence{
-			Text:   fmt.Sprintf("cannot start %q: %v", spec.Command[0], unwrapExec(err)),
-			Errno:  errnoName(err),
-			Moment: fault.AtStart,
+			Text:    fmt.Sprintf("cannot start %q: %v", spec.Command[0], unwrapExec(err)),
+			Errno:   errnoName(err),
+			Command: spec.Command[0],
+			Moment:  fault.AtStart,
 		},
 		Cause: err,
 	}
@@ -119,6 +131,7 @@ func unwrapExec(err error) error {
 
 func (l *stdioLink) read(limit int) {
 	r := wire.NewLineReader(l.out, limit, func(j wire.Junk) {
+		l.heard.Store(time.Now().UnixNano())
 		l.junk.note(j.Text)
 		l.garbled(j)
 	})
@@ -127,6 +140,7 @@ func (l *stdioLink) read(limit int) {
 		if err != nil {
 			break
 		}
+		l.heard.Store(time.Now().UnixNano())
 		l.incoming(m)
 	}
 	close(l.readDone)
@@ -147,10 +161,14 @@ func (l *stdioLink) wait() {
 	close(l.exited)
 	killGroup(l.cmd) // the group outlives its leader
 	_ = l.cmd.Wait()
+	groupGone(l.cmd)
 	_ = l.out.SetReadDeadline(time.Now().Add(drainTime))
 	<-l.readDone
 	l.tail.end(drainTime)
 	why := l.obituary()
+	if !l.closing.Load() {
+		l.ended(&why, l.ready.Load())
+	}
 	proven := l.provenUnread()
 	l.duplex.fail(why, func(f *flight) fault.Delivery {
 		d := deliveredBy(f)
@@ -169,6 +187,11 @@ func (l *stdioLink) wait() {
 // obituary is the fault that says how the process ended.
 func (l *stdioLink) obituary() fault.Fault {
 	code, signal := exitStatus(l.cmd.ProcessState)
+	if v := l.verdict.Load(); v != nil {
+		f := *v
+		f.Stderr, f.Stdout = l.tail.lines(), l.junk.lines()
+		return f
+	}
 	text := fmt.Sprintf("%s ended with exit code %d", filepath.Base(l.cmd.Path), code)
 	if signal != "" {
 		text = fmt.Sprintf("%s was ended by %s", filepath.Base(l.cmd.Path), signal)
@@ -176,6 +199,7 @@ func (l *stdioLink) obituary() fault.Fault {
 	return fault.Fault{Evidence: fault.Evidence{
 		Text:     text,
 		Exited:   true,
+		Command:  l.spec.Command[0],
 		ExitCode: code,
 		Signal:   signal,
 		Stderr:   l.tail.lines(),
@@ -193,11 +217,13 @@ func (l *stdioLink) provenUnread() func(*flight) bool {
 
 // leftUnread reads back the requests that lie unread in the pipe.
 func (l *stdioLink) leftUnread() map[uint64]bool {
-	if l.unread == nil || l.readersAlive() {
+	if l.unread == nil || waitingIn(l.unread) == 0 || l.readersAlive() {
 		return nil
 	}
-	_ = l.unread.SetReadDeadline(time.Now().Add(drainTime))
-	rest, _ := io.ReadAll(io.LimitReader(l.unread, maxPipe))
+	rest := make([]byte, waitingIn(l.unread))
+	if _, err := io.ReadFull(l.unread, rest); err != nil {
+		return nil
+	}
 	ids := make(map[uint64]bool)
 	// The first line may have lost its beginning; its id is found from behind or
 	// not at all, and not finding it only means that we claim less.
@@ -212,17 +238,16 @@ func (l *stdioLink) leftUnread() map[uint64]bool {
 	return ids
 }
 
-// maxPipe is more than any pipe can hold unless its owner raised the limit.
-const maxPipe = 1 << 20
-
 func (l *stdioLink) attend()                 {}
 func (l *stdioLink) speak(string)            {}
+func (l *stdioLink) settled()                { l.ready.Store(true) }
 func (l *stdioLink) closed() <-chan struct{} { return l.goneCh }
 
 // close ends the process in steps: its input ends, then it is asked, then it is
 // killed. A stopped process can do none of that and is killed at once.
 func (l *stdioLink) close() {
 	l.endOnce.Do(func() {
+		l.closing.Store(true)
 		go l.end()
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,8 +19,9 @@ type tail struct {
 	ring [tailLines]string
 	next int
 
-	src  *os.File
-	done chan struct{}
+	src   *os.File
+	done  chan struct{}
+	heard atomic.Int64 // when something was last written, in nanoseconds
 }
 
 const (
@@ -43,6 +45,7 @@ func (t *tail) follow(src *os.File) {
 	for {
 		line, err := r.ReadSlice('\n')
 		if len(line) > 0 {
+			t.heard.Store(time.Now().UnixNano())
 			if t.copyTo != nil {
 				_, _ = t.copyTo.Write(line)
 			}

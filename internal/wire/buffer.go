@@ -13,6 +13,7 @@ type buffer struct {
 const (
 	smallestBuffer = 8 << 10
 	bufferClasses  = 6
+	largestBuffer  = smallestBuffer << (2 * (bufferClasses - 1))
 )
 
 var bufferPools [bufferClasses]sync.Pool

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // DefaultLimit is the largest message that passes unless somebody says otherwise.
@@ -19,34 +20,45 @@ var ErrTooLong = errors.New("message larger than the limit")
 type lines struct {
 	src   io.Reader
 	limit int
+	cr    bool // a carriage return ends a line too
 
 	buf       *buffer
-	off, fill int // what is read but not handed out: buf.b[off:fill]
-	searched  int // no line break in buf.b[off:searched]
-	large     int // size of the last large line: the next one is likely as large
+	off, fill int  // what is read but not handed out: buf.b[off:fill]
+	searched  int  // no line break in buf.b[off:searched]
+	large     int  // size of the last large line: the next one is likely as large
+	afterCR   bool // the last break was a carriage return; a line feed may belong to it
 }
 
-// keepSmall is up to where copying is cheaper than giving the buffer away.
-const keepSmall = 4 << 10
+const (
+	// keepSmall is up to where copying is cheaper than giving the buffer away.
+	keepSmall = 4 << 10
+	// keepEnd is how much is kept of each end of a line that is too long.
+	keepEnd = 1 << 10
+)
 
-// line is one line without its break. When it was too long, text holds only its
-// beginning and tail its end.
+// line is one line without its break.
 type line struct {
 	text []byte
 	buf  *buffer // whom text belongs to; nil if to itself
-	tail []byte
 	size int
+	// tooLong: text is only the beginning of the line, and tail its end.
+	tooLong bool
+	tail    []byte
+	// unfinished: the stream ended before the line did.
+	unfinished bool
 }
 
+// next returns the next line. The error is that of the stream.
 func (l *lines) next() (line, error) {
 	for {
-		if l.buf != nil {
-			if i := bytes.IndexByte(l.buf.b[l.searched:l.fill], '\n'); i >= 0 {
+		if l.off < l.fill {
+			l.passLineFeed()
+			if i := l.lineBreak(l.buf.b[l.searched:l.fill]); i >= 0 {
 				return l.cut(l.searched + i), nil
 			}
 			l.searched = l.fill
 			if l.fill-l.off > l.limit {
-				return l.skip()
+				return l.skip(), nil
 			}
 		}
 		if err := l.read(); err != nil {
@@ -55,26 +67,59 @@ func (l *lines) next() (line, error) {
 	}
 }
 
+// lineBreak is the place of the first line break in b, -1 if there is none.
+func (l *lines) lineBreak(b []byte) int {
+	i := bytes.IndexByte(b, '\n')
+	if !l.cr {
+		return i
+	}
+	if i >= 0 {
+		b = b[:i]
+	}
+	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
+		return cr
+	}
+	return i
+}
+
+// passLineFeed steps over the second half of a break that has been used already.
+func (l *lines) passLineFeed() {
+	if l.afterCR && l.buf.b[l.off] == '\n' {
+		l.off++
+		l.searched = max(l.searched, l.off)
+	}
+	l.afterCR = false
+}
+
 func (l *lines) read() error {
 	switch {
 	case l.buf == nil:
 		l.buf = newBuffer(smallestBuffer)
 	case l.off == l.fill:
 		l.off, l.fill, l.searched = 0, 0, 0
+		if len(l.buf.b) > smallestBuffer { // the wait for more may be long
+			l.buf.release()
+			l.buf = newBuffer(smallestBuffer)
+		}
 	case l.fill == len(l.buf.b):
 		l.makeRoom()
 	}
+	n, err := l.fetch(l.buf.b[l.fill:])
+	l.fill += n
+	return err
+}
+
+// fetch reads at least one byte into p, or says why not.
+func (l *lines) fetch(p []byte) (int, error) {
 	for range 100 { // readers may return nothing a few times, not for ever
-		n, err := l.src.Read(l.buf.b[l.fill:])
-		l.fill += n
-		if n > 0 {
-			return nil
-		}
-		if err != nil {
-			return err
+		if n, err := l.src.Read(p); n > 0 || err != nil {
+			if n > 0 {
+				err = nil // it will come again
+			}
+			return n, err
 		}
 	}
-	return io.ErrNoProgress
+	return 0, io.ErrNoProgress
 }
 
 // makeRoom moves what is unread to the front, into a larger buffer if the
@@ -84,7 +129,9 @@ func (l *lines) makeRoom() {
 	if l.off > 0 && held <= len(old.b)/2 {
 		copy(old.b, old.b[l.off:l.fill])
 	} else {
-		l.buf = newBuffer(min(max(4*held, l.large+1), max(l.limit+smallestBuffer, 2*held)))
+		// What is held is within the limit, so there is room for a little more.
+		guess := max(4*held, min(l.large+1, largestBuffer))
+		l.buf = newBuffer(min(guess, l.limit+smallestBuffer))
 		copy(l.buf.b, old.b[l.off:l.fill])
 		old.release()
 	}
@@ -96,8 +143,12 @@ func (l *lines) makeRoom() {
 func (l *lines) cut(end int) line {
 	text := l.buf.b[l.off:end]
 	rest := l.buf.b[end+1 : l.fill]
-	if len(text) <= keepSmall || len(rest) > len(text) {
+	l.afterCR = l.buf.b[end] == '\r'
+	if len(text) <= keepSmall || len(rest) > len(text) || len(text) > l.limit {
 		l.off, l.searched = end+1, end+1
+		if len(text) > l.limit {
+			return l.shortened(text)
+		}
 		return line{text: bytes.Clone(text), size: len(text)}
 	}
 	given := l.buf
@@ -110,56 +161,61 @@ func (l *lines) cut(end int) line {
 	return line{text: text[:len(text):len(text)], buf: given, size: len(text)}
 }
 
-// skip reads past a line that is too long, keeping both of its ends.
-func (l *lines) skip() (line, error) {
-	const keep = 1 << 10
-	held := l.buf.b[l.off:l.fill]
-	out := line{text: bytes.Clone(held[:keep]), size: len(held)}
-	tail := bytes.Clone(held[len(held)-keep:])
+// shortened is what is kept of a line that is too long: both of its ends.
+func (l *lines) shortened(text []byte) line {
+	keep := min(l.limit, keepEnd)
+	return line{
+		text:    bytes.Clone(text[:keep]),
+		tail:    bytes.Clone(text[len(text)-keep:]),
+		size:    len(text),
+		tooLong: true,
+	}
+}
+
+// skip reads past a line that has become too long.
+func (l *lines) skip() line {
+	out := l.shortened(l.buf.b[l.off:l.fill])
 	l.buf.release()
 	l.buf, l.off, l.fill, l.searched = newBuffer(64<<10), 0, 0, 0
-	for {
-		n, err := l.src.Read(l.buf.b)
+	for keep := len(out.tail); ; {
+		n, err := l.fetch(l.buf.b)
+		if err != nil { // the next read will meet it again
+			out.unfinished = true
+			return out
+		}
 		chunk := l.buf.b[:n]
-		end := bytes.IndexByte(chunk, '\n')
+		end := l.lineBreak(chunk)
 		if end >= 0 {
 			l.off, l.searched, l.fill = end+1, end+1, n
+			l.afterCR = chunk[end] == '\r'
 			chunk = chunk[:end]
 		}
 		out.size += len(chunk)
-		if len(chunk) >= keep {
-			tail = append(tail[:0], chunk[len(chunk)-keep:]...)
-		} else {
-			tail = append(tail, chunk...)
-			tail = tail[max(0, len(tail)-keep):]
-		}
-		if end >= 0 || err != nil {
-			out.tail = tail
-			return out, ErrTooLong
+		out.tail = append(out.tail, chunk[max(0, len(chunk)-keep):]...)
+		out.tail = append(out.tail[:0], out.tail[len(out.tail)-keep:]...)
+		if end >= 0 {
+			return out
 		}
 	}
 }
 
 // rest hands out what stood behind the last line break when the stream ended.
 func (l *lines) rest(err error) (line, error) {
-	if l.buf == nil || l.off == l.fill {
+	if l.off == l.fill {
 		if l.buf != nil {
 			l.buf.release()
-			l.buf = nil
+			l.buf, l.off, l.fill, l.searched = nil, 0, 0, 0
 		}
 		return line{}, err
 	}
 	text := bytes.Clone(l.buf.b[l.off:l.fill])
 	l.off = l.fill
-	return line{text: text, size: len(text)}, errUnfinished
+	return line{text: text, size: len(text), unfinished: true}, nil
 }
-
-// errUnfinished marks a last line that had no line break.
-var errUnfinished = errors.New("the stream ended in the middle of a line")
 
 // Junk is a line on a protocol stream that is no message, and why.
 type Junk struct {
-	// Text is the line, or its beginning.
+	// Text is the line, or the first few kilobytes of it.
 	Text []byte
 	// Size of the whole line in bytes.
 	Size int
@@ -205,20 +261,14 @@ func (r *LineReader) Next() (Message, error) {
 			return m, nil
 		}
 		l, err := r.lines.next()
-		switch {
-		case errors.Is(err, ErrTooLong):
-			r.junk(Junk{Text: l.text, Size: l.size, Reason: ErrTooLong, ID: salvageID(l.text, l.tail)})
-			continue
-		case errors.Is(err, errUnfinished):
-			// A whole message without its line break still counts.
-			if m, perr := Parse(bytes.TrimSpace(l.text)); perr == nil {
-				return m, nil
-			}
-			r.junk(Junk{Text: l.text, Size: l.size, Reason: ErrSyntax, ID: salvageID(l.text, nil), Unfinished: true})
-			continue
-		case err != nil:
+		if err != nil {
 			return Message{}, err
 		}
+		if l.tooLong {
+			r.junk(Junk{Text: l.text, Size: l.size, Reason: ErrTooLong, ID: salvageID(l.text, l.tail), Unfinished: l.unfinished})
+			continue
+		}
+		// A whole message at the end counts even without its line break.
 		if m, ok := r.understand(l); ok {
 			return m, nil
 		}
@@ -232,7 +282,7 @@ func (r *LineReader) understand(l line) (Message, bool) {
 		return Message{}, false
 	}
 	m, err := Parse(text)
-	if errors.Is(err, ErrUTF8) {
+	if err != nil && !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 		l.buf = nil
 		m, err = Parse(text)
@@ -245,8 +295,27 @@ func (r *LineReader) understand(l line) (Message, bool) {
 		r.waiting = several[1:]
 		return several[0], true
 	}
-	r.junk(Junk{Text: text, Size: l.size, Reason: err, ID: salvageID(text, text[max(0, len(text)-1024):])})
+	r.report(l, text, err)
 	return Message{}, false
+}
+
+// report tells of a line that is no message. Whoever keeps the report must not
+// keep a large buffer with it.
+func (r *LineReader) report(l line, text []byte, why error) {
+	j := Junk{
+		Text:       text,
+		Size:       l.size,
+		Reason:     why,
+		ID:         salvageID(text, text[max(0, len(text)-keepEnd):]),
+		Unfinished: l.unfinished,
+	}
+	if l.buf != nil || len(text) > keepSmall {
+		j.Text = bytes.Clone(text[:min(len(text), keepSmall)])
+	}
+	if l.buf != nil {
+		l.buf.release()
+	}
+	r.junk(j)
 }
 
 // split takes apart a line of several messages: one behind the other, or the
@@ -279,22 +348,66 @@ func split(text []byte) []Message {
 	return out
 }
 
-// salvageID looks for a reply's id where encoders put it: right behind the
-// version at the front, or at the very end.
+// salvageID looks for a reply's id where encoders put it: before the result, or at
+// the very end. A request's id is the peer's own and not looked for.
 func salvageID(head, tail []byte) []byte {
-	for _, opening := range [...]string{`{"jsonrpc":"2.0","id":`, `{"id":`} {
-		if after, ok := bytes.CutPrefix(head, []byte(opening)); ok {
-			return scalarAt(after)
-		}
+	var id []byte
+	versioned := false
+	i := skipSpace(head, 0)
+	if i == len(head) || head[i] != '{' {
+		return nil
 	}
-	tail = bytes.TrimRight(tail, " \r\n\t")
-	if i := bytes.LastIndex(tail, []byte(`,"id":`)); i >= 0 {
-		id := scalarAt(tail[i+len(`,"id":`):])
-		if id != nil && string(tail[i+len(`,"id":`)+len(id):]) == "}" {
-			return id
+	for i < len(head) && (head[i] == '{' || head[i] == ',') {
+		start := skipSpace(head, i+1)
+		end, value, err := scanKey(head, start)
+		if err != nil || value == len(head) {
+			break
 		}
+		switch string(head[start+1 : end-1]) {
+		case "jsonrpc":
+			versioned = true
+		case "id":
+			if id != nil {
+				return nil
+			}
+			if id = scalarAt(head[value:]); id == nil {
+				return nil
+			}
+		case "result", "error":
+			if id != nil {
+				return id
+			}
+			return idAtEnd(tail)
+		default:
+			return nil
+		}
+		if i, err = scanScalar(head, value); err != nil {
+			break
+		}
+		i = skipSpace(head, i)
+	}
+	if versioned { // cut off before it said what it is
+		return id
 	}
 	return nil
+}
+
+// idAtEnd reads `, "id": 5 }`.
+func idAtEnd(tail []byte) []byte {
+	const key = `"id"`
+	at := bytes.LastIndex(tail, []byte(key))
+	if at < 0 || !bytes.HasSuffix(bytes.TrimRight(tail[:at], " \t"), []byte{','}) {
+		return nil
+	}
+	_, value, err := scanKey(tail, at)
+	if err != nil {
+		return nil
+	}
+	id := scalarAt(tail[value:])
+	if id == nil || string(bytes.TrimSpace(tail[value+len(id):])) != "}" {
+		return nil
+	}
+	return id
 }
 
 func scalarAt(b []byte) []byte {

@@ -31,10 +31,10 @@ func find(b []byte, in Span, path []string) (Span, bool) {
 
 // keyEqual compares a key as written with a decoded one.
 func keyEqual(written []byte, key string) bool {
-	if string(written) == key {
-		return true
+	if bytes.IndexByte(written, '\\') < 0 {
+		return string(written) == key
 	}
-	return bytes.IndexByte(written, '\\') >= 0 && unquote(string(written)) == key
+	return unquote(string(written)) == key
 }
 
 // eachMember visits the members of the object at in. The whole span covers
@@ -47,20 +47,16 @@ func eachMember(b []byte, in Span, visit func(key []byte, whole, value Span)) er
 	i = skipSpace(b, i+1)
 	for i < in.End && b[i] != '}' {
 		start := i
-		keyEnd, err := scanString(b, i)
+		keyEnd, from, err := scanKey(b, i)
 		if err != nil {
 			return err
 		}
-		if i, err = scanKey(b, i); err != nil {
+		to, err := scanValue(b, from, 0)
+		if err != nil {
 			return err
 		}
-		value := Span{Start: i}
-		if i, err = scanValue(b, i); err != nil {
-			return err
-		}
-		value.End = i
-		visit(b[start+1:keyEnd-1], Span{start, i}, value)
-		if i = skipSpace(b, i); i < in.End && b[i] == ',' {
+		visit(b[start+1:keyEnd-1], Span{start, to}, Span{from, to})
+		if i = skipSpace(b, to); i < in.End && b[i] == ',' {
 			i = skipSpace(b, i+1)
 		}
 	}
@@ -88,7 +84,7 @@ func EachElement(array []byte, visit func(value []byte)) {
 	}
 	i = skipSpace(array, i+1)
 	for i < len(array) && array[i] != ']' {
-		end, err := scanValue(array, i)
+		end, err := scanValue(array, i, 0)
 		if err != nil {
 			return
 		}
@@ -109,9 +105,10 @@ func Splice(src []byte, s Span, value []byte) []byte {
 
 // Set is the object with the value at path set: replaced where it stands, or
 // added as the first member of the innermost object on the path. Objects that
-// are missing on the way are made. A nil or null object counts as an empty one.
+// are missing on the way are made, also in place of other values. So the outcome
+// is JSON whatever a peer sent where an object belongs.
 func Set(object, value []byte, path ...string) []byte {
-	if len(object) == 0 || string(object) == "null" {
+	if len(path) > 0 && !isObject(object) {
 		object = []byte("{}")
 	}
 	in := Span{0, len(object)}
@@ -133,7 +130,10 @@ func Set(object, value []byte, path ...string) []byte {
 	return Splice(object, in, value)
 }
 
-func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }
+func isObject(value []byte) bool {
+	i := skipSpace(value, 0)
+	return i < len(value) && value[i] == '{'
+}
 
 func member(key string, value []byte) []byte {
 	return append(append(AppendString(nil, key), ':'), value...)
@@ -147,34 +147,61 @@ func insertFirst(b []byte, in Span, member []byte) []byte {
 	return Splice(b, Span{at, at}, member)
 }
 
-// Remove is the object without the member at path. It is the same slice when
-// there is no such member.
+// Remove is the object without the member at path, and without earlier copies of
+// it, which would count once the last is gone. It is the same slice when there is
+// no such member.
 func Remove(object []byte, path ...string) []byte {
-	parent, ok := find(object, Span{0, len(object)}, path[:len(path)-1])
+	parent, last := path[:len(path)-1], path[len(path)-1]
+	in, ok := find(object, Span{0, len(object)}, parent)
 	if !ok {
 		return object
 	}
-	last := path[len(path)-1]
 	var gone Span
-	_ = eachMember(object, parent, func(k []byte, whole, _ Span) {
+	copies := 0
+	_ = eachMember(object, in, func(k []byte, whole, _ Span) {
 		if keyEqual(k, last) {
 			gone = whole
+			copies++
 		}
 	})
-	if gone.End == 0 {
+	switch copies {
+	case 0:
 		return object
+	case 1:
+		return Splice(object, withComma(object, gone), nil)
 	}
-	// One comma goes with the member: the one behind it, else the one before.
-	if i := skipSpace(object, gone.End); object[i] == ',' {
-		gone.End = skipSpace(object, i+1)
-	} else {
-		for i = gone.Start - 1; object[i] != ',' && object[i] != '{'; i-- {
+	return Splice(object, in, without(object, in, last))
+}
+
+// without puts the members of an object together again, but for those named key.
+func without(b []byte, in Span, key string) []byte {
+	out := []byte{'{'}
+	_ = eachMember(b, in, func(k []byte, whole, _ Span) {
+		if keyEqual(k, key) {
+			return
 		}
-		if object[i] == ',' {
-			gone.Start = i
+		if len(out) > 1 {
+			out = append(out, ',')
 		}
+		out = append(out, b[whole.Start:whole.End]...)
+	})
+	return append(out, '}')
+}
+
+// withComma widens a member by one comma: the one behind it, else the one before.
+func withComma(b []byte, member Span) Span {
+	if i := skipSpace(b, member.End); b[i] == ',' {
+		member.End = skipSpace(b, i+1)
+		return member
 	}
-	return Splice(object, gone, nil)
+	i := member.Start - 1
+	for b[i] != ',' && b[i] != '{' {
+		i--
+	}
+	if b[i] == ',' {
+		member.Start = i
+	}
+	return member
 }
 
 // OneLine is raw without line breaks, so that it can travel over stdio. In
@@ -190,4 +217,10 @@ func OneLine(raw []byte) []byte {
 		}
 	}
 	return out
+}
+
+// Prepend is the object with members, written as `"key":value,…`, put in front
+// of its own.
+func Prepend(object, members []byte) []byte {
+	return insertFirst(object, Span{0, len(object)}, append([]byte(nil), members...))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -62,16 +61,16 @@ func parse(raw []byte) (m Message, end int, err error) {
 	var version Span
 	i = skipSpace(raw, i+1)
 	for i < len(raw) && raw[i] != '}' {
-		keyStart := i
-		if i, err = scanKey(raw, i); err != nil {
+		key := Span{Start: i + 1}
+		if key.End, i, err = scanKey(raw, i); err != nil {
 			return m, i, err
 		}
 		value := Span{Start: i}
-		if i, err = scanValue(raw, i); err != nil {
+		if i, err = scanValue(raw, i, 1); err != nil {
 			return m, i, err
 		}
 		value.End = i
-		if err := m.note(keyIn(raw[keyStart:]), value, &version); err != nil {
+		if err := m.note(raw[key.Start:key.End-1], value, &version); err != nil {
 			return m, i, err
 		}
 		i = skipSpace(raw, i)
@@ -98,12 +97,6 @@ func notAnObject(raw []byte) error {
 		return err
 	}
 	return ErrEnvelope
-}
-
-// keyIn returns the raw content of the key that b starts with, quotes stripped.
-func keyIn(b []byte) []byte {
-	end, _ := scanString(b, 0)
-	return b[1 : end-1]
 }
 
 // note files one envelope member. A second copy of a member, or one whose name
@@ -137,15 +130,14 @@ func (m *Message) note(key []byte, value Span, version *Span) error {
 }
 
 func looksLikeEnvelope(key []byte) bool {
-	if len(key) > 64 { // the longest name, every letter escaped
+	if len(key) > len("jsonrpc")*len(`\u006a`) { // the longest name, every letter escaped
 		return false
 	}
-	name := string(key)
 	if bytes.IndexByte(key, '\\') >= 0 {
-		name = unquote(name)
+		key = []byte(unquote(string(key)))
 	}
 	for _, known := range [...]string{"jsonrpc", "id", "method", "params", "result", "error"} {
-		if strings.EqualFold(name, known) {
+		if bytes.EqualFold(key, []byte(known)) {
 			return true
 		}
 	}
@@ -209,9 +201,20 @@ func (m *Message) Method() string {
 	return decodeString(m.at(m.method))
 }
 
-// WithID is the message with its id replaced. The message itself is unchanged.
+// WithID is the message with its id replaced, or a plain copy where there is none
+// to replace. The message itself is unchanged.
 func (m *Message) WithID(id []byte) Message {
 	return m.splice(m.id, id)
+}
+
+// Parts is the message cut around its id, with another id in the middle: written
+// one behind the other they are WithID without the copy. A message without an id,
+// or a nil id, leaves everything in head.
+func (m *Message) Parts(id []byte) (head, middle, tail []byte) {
+	if id == nil || m.id.End == 0 {
+		return m.Raw, nil, nil
+	}
+	return m.Raw[:m.id.Start], id, m.Raw[m.id.End:]
 }
 
 // WithParams is the message with params replaced, or added where there were none.
@@ -227,13 +230,17 @@ func (m *Message) WithParams(params []byte) Message {
 	return m.splice(m.params, params)
 }
 
-// WithResult is the response with its result replaced.
+// WithResult is the response with its result replaced, or a plain copy of a
+// message that has no result.
 func (m *Message) WithResult(result []byte) Message {
 	return m.splice(m.result, result)
 }
 
 // splice replaces one envelope member and moves the places of those behind it.
 func (m *Message) splice(s Span, value []byte) Message {
+	if s.End == 0 {
+		return m.Clone()
+	}
 	out := *m
 	out.Raw, out.buf = Splice(m.Raw, s, value), nil
 	moved := len(value) - (s.End - s.Start)

@@ -20,49 +20,24 @@ var (
 	ErrUTF8 = errors.New("JSON string is not valid UTF-8")
 )
 
-// nesting remembers for each open bracket whether it was a brace. A bit per
-// level keeps the scanner iterative: hostile depth costs no stack.
-type nesting struct {
-	bits  [(MaxDepth + 63) / 64]uint64
-	depth int
-}
-
-func (n *nesting) push(object bool) bool {
-	if n.depth == MaxDepth {
-		return false
-	}
-	w, m := n.depth>>6, uint64(1)<<(n.depth&63)
-	if object {
-		n.bits[w] |= m
-	} else {
-		n.bits[w] &^= m
-	}
-	n.depth++
-	return true
-}
-
-func (n *nesting) inObject() bool {
-	d := n.depth - 1
-	return n.bits[d>>6]&(1<<(d&63)) != 0
-}
-
 func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
+	for i < len(b) && b[i] <= ' ' && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
 		i++
 	}
 	return i
 }
 
 // scanValue checks the JSON value that starts at b[i], which must not be white
-// space, and returns the index just past it.
-func scanValue(b []byte, i int) (int, error) {
+// space, and returns the index just past it. depth is how many brackets are open
+// around it.
+func scanValue(b []byte, i, depth int) (int, error) {
 	if i >= len(b) {
 		return i, ErrSyntax
 	}
 	if c := b[i]; c != '{' && c != '[' {
 		return scanScalar(b, i)
 	}
-	return scanNested(b, i)
+	return scanNested(b, i, depth)
 }
 
 func scanScalar(b []byte, i int) (int, error) {
@@ -81,91 +56,92 @@ func scanScalar(b []byte, i int) (int, error) {
 	return i, ErrSyntax
 }
 
-// scanNested walks an array or object without recursion. Each turn of the loop
-// reads one value; what follows it is settled by the innermost open bracket.
-func scanNested(b []byte, i int) (int, error) {
-	var open nesting
+// scanNested walks the array or object at b[i]. Each turn of the loop reads one
+// value; what may follow it depends on the innermost open bracket.
+//
+// Which brackets are braces is kept in the bits of one word, and only every 64th
+// level makes a call. So small values cost no memory to speak of, and hostile
+// depth costs little stack.
+func scanNested(b []byte, i, depth int) (int, error) {
+	const most = 64
+	var braces uint64 // lowest bit: the innermost bracket is a brace
 	var err error
+	open := 0
 	for {
 		if i >= len(b) {
 			return i, ErrSyntax
 		}
-		switch b[i] {
-		case '{':
-			if !open.push(true) {
-				return i, ErrDepth
-			}
-			i = skipSpace(b, i+1)
-			if i < len(b) && b[i] == '}' {
-				open.depth--
-				i++
-				break
-			}
-			if i, err = scanKey(b, i); err != nil {
-				return i, err
-			}
-			continue
-		case '[':
-			if !open.push(false) {
-				return i, ErrDepth
-			}
-			i = skipSpace(b, i+1)
-			if i < len(b) && b[i] == ']' {
-				open.depth--
-				i++
-				break
-			}
-			continue
+		switch c := b[i]; {
+		case c != '{' && c != '[':
+			i, err = scanScalar(b, i)
+		case depth+open == MaxDepth:
+			return i, ErrDepth
+		case open == most:
+			i, err = scanNested(b, i, depth+open)
 		default:
-			if i, err = scanScalar(b, i); err != nil {
+			const closing = '}' - '{' // as far apart as the square ones
+			i = skipSpace(b, i+1)
+			if i < len(b) && b[i] == c+closing {
+				i++
+				break
+			}
+			open++
+			braces <<= 1
+			if c == '[' {
+				continue
+			}
+			braces |= 1
+			if _, i, err = scanKey(b, i); err != nil {
 				return i, err
 			}
+			continue
+		}
+		if err != nil {
+			return i, err
 		}
 		// A value has ended: close brackets until a comma asks for the next one.
 		for {
-			if open.depth == 0 {
+			if open == 0 {
 				return i, nil
 			}
 			i = skipSpace(b, i)
 			if i >= len(b) {
 				return i, ErrSyntax
 			}
-			if b[i] == ',' {
-				i = skipSpace(b, i+1)
-				if open.inObject() {
-					if i, err = scanKey(b, i); err != nil {
+			c := b[i]
+			i++
+			if c == ',' {
+				i = skipSpace(b, i)
+				if braces&1 != 0 {
+					if _, i, err = scanKey(b, i); err != nil {
 						return i, err
 					}
 				}
 				break
 			}
-			closing := byte(']')
-			if open.inObject() {
-				closing = '}'
+			if c != ']' && c != '}' || (c == '}') != (braces&1 != 0) {
+				return i - 1, ErrSyntax
 			}
-			if b[i] != closing {
-				return i, ErrSyntax
-			}
-			open.depth--
-			i++
+			open--
+			braces >>= 1
 		}
 	}
 }
 
-// scanKey reads `"key" :` and stops at the first byte of the member's value.
-func scanKey(b []byte, i int) (int, error) {
+// scanKey reads `"key" :`. It returns where the key ends, its quote included, and
+// where the member's value starts.
+func scanKey(b []byte, i int) (end, value int, err error) {
 	if i >= len(b) || b[i] != '"' {
-		return i, ErrSyntax
+		return i, i, ErrSyntax
 	}
-	i, err := scanString(b, i)
-	if err != nil {
-		return i, err
+	if end, err = scanString(b, i); err != nil {
+		return end, end, err
 	}
-	i = skipSpace(b, i)
+	i = skipSpace(b, end)
 	if i >= len(b) || b[i] != ':' {
-		return i, ErrSyntax
+		return end, i, ErrSyntax
 	}
-	return skipSpace(b, i+1), nil
+	return end, skipSpace(b, i+1), nil
 }
 
 const (
@@ -174,18 +150,22 @@ const (
 )
 
 // scanString checks the string whose opening quote is b[i]. Eight bytes are
-// looked at together; only a quote, a backslash, a control character or a byte
-// outside ASCII needs a closer look. Long texts are most of what passes through
-// us, so this loop is what the cost of a large message comes from.
+// looked at together; only a quote, a backslash or a control character needs a
+// closer look. Long texts are most of what passes through us, so this loop is
+// what the cost of a large message comes from. Text outside ASCII is checked
+// afterwards in one go, which is faster than stopping at each of its characters.
 func scanString(b []byte, i int) (int, error) {
 	i++
+	start := i
+	var seen uint64 // all bytes so far laid over each other
 	for {
 		for i+8 <= len(b) {
 			x := binary.LittleEndian.Uint64(b[i:])
 			quote := x ^ '"'*everyByte
 			slash := x ^ '\\'*everyByte
 			m := ((quote - everyByte) &^ quote) | ((slash - everyByte) &^ slash) |
-				((x - ' '*everyByte) &^ x) | x
+				((x - ' '*everyByte) &^ x)
+			seen |= x
 			if m &= highBits; m != 0 {
 				i += bits.TrailingZeros64(m) >> 3
 				break
@@ -197,6 +177,9 @@ func scanString(b []byte, i int) (int, error) {
 		}
 		switch c := b[i]; {
 		case c == '"':
+			if seen&highBits != 0 && !utf8.Valid(b[start:i]) {
+				return i, ErrUTF8
+			}
 			return i + 1, nil
 		case c == '\\':
 			n := escapeLen(b, i)
@@ -206,14 +189,9 @@ func scanString(b []byte, i int) (int, error) {
 			i += n
 		case c < ' ':
 			return i, ErrSyntax
-		case c < utf8.RuneSelf:
-			i++
 		default:
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n <= 1 {
-				return i, ErrUTF8
-			}
-			i += n
+			seen |= uint64(c)
+			i++
 		}
 	}
 }
@@ -289,7 +267,7 @@ func scanWord(b []byte, i int, word string) (int, error) {
 
 // Valid reports what is wrong with b as one JSON value, nil if nothing is.
 func Valid(b []byte) error {
-	i, err := scanValue(b, skipSpace(b, 0))
+	i, err := scanValue(b, skipSpace(b, 0), 0)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,9 @@ func (e *Event) Message() (Message, error) {
 
 // EventReader reads server-sent events from an HTTP body.
 type EventReader struct {
-	lines lines
+	lines   lines
+	started bool // past the first line
+	skip    bool // the rest of an event that was too long is still to come
 }
 
 // NewEventReader reads from src. limit bounds one event in bytes, 0 for DefaultLimit.
@@ -41,37 +43,63 @@ func NewEventReader(src io.Reader, limit int) *EventReader {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &EventReader{lines: lines{src: src, limit: limit}}
+	return &EventReader{lines: lines{src: src, limit: limit, cr: true}}
 }
 
 // Next returns the next event that carries data, an id or a retry time. Comments
 // are skipped. The error is that of the stream, io.EOF at its end, or ErrTooLong
 // for an event over the limit, after which reading may go on. An event that the
-// stream broke off in the middle of is dropped, as the standard asks.
+// stream broke off in the middle of is dropped, as the standard asks; io.EOF is
+// then io.ErrUnexpectedEOF.
 func (r *EventReader) Next() (Event, error) {
 	var e Event
-	var something bool
+	var begun, something bool
 	for {
-		l, err := r.lines.next()
-		if errors.Is(err, errUnfinished) {
-			return Event{}, io.ErrUnexpectedEOF
+		l, err := r.line()
+		if err == io.EOF && begun {
+			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
 			return Event{}, err
 		}
-		text := bytes.TrimSuffix(l.text, []byte{'\r'})
-		if len(text) == 0 {
+		if len(l.text) == 0 {
 			if something {
 				return e, nil
 			}
-			e = Event{}
+			e, begun = Event{}, false
 			continue
 		}
-		if len(e.Data)+len(text) > r.lines.limit {
+		begun = true
+		if l.tooLong || len(e.Data)+len(l.text) > r.lines.limit {
+			r.skip = true
 			return Event{}, ErrTooLong
 		}
-		if e.field(text, l.buf) {
+		if e.field(l.text, l.buf) {
 			something = true
+		}
+	}
+}
+
+// line is the next line that counts. Its error is the reason even if the stream
+// ended within a line.
+func (r *EventReader) line() (line, error) {
+	for {
+		l, err := r.lines.next()
+		if err != nil {
+			return line{}, err
+		}
+		if l.unfinished {
+			if _, err = r.lines.next(); err == nil || err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return line{}, err
+		}
+		if !r.started {
+			r.started = true
+			l.text = bytes.TrimPrefix(l.text, []byte("\xef\xbb\xbf"))
+		}
+		if r.skip = r.skip && len(l.text) > 0; !r.skip {
+			return l, nil
 		}
 	}
 }
@@ -83,15 +111,14 @@ func (e *Event) field(text []byte, buf *buffer) bool {
 	switch string(name) {
 	case "data":
 		if e.Data == nil {
-			e.Data, e.buf = value, buf
+			e.Data, e.buf = value[:len(value):len(value)], buf
 			if e.Data == nil {
 				e.Data = []byte{}
 			}
 			return true
 		}
-		joined := make([]byte, 0, len(e.Data)+1+len(value))
-		joined = append(append(append(joined, e.Data...), '\n'), value...)
-		e.Data, e.buf = joined, nil
+		// The first line may lie in a buffer; appending moves it out of there.
+		e.Data, e.buf = append(append(e.Data, '\n'), value...), nil
 		return true
 	case "event":
 		e.Type = string(value)

@@ -13,6 +13,6 @@ type attempt struct{}
 
 func (a *attempt) init() {}
 
-func (a *attempt) write(syscall.RawConn, []byte) (int, error) { return 0, nil }
+func (a *attempt) write(syscall.RawConn, *outgoing, []byte, bool) (int, error) { return 0, nil }
 
 func canTry(*os.File) bool { return false }

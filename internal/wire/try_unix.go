@@ -7,36 +7,58 @@ import (
 	"syscall"
 )
 
-// attempt is one write that does not wait. It is kept in the writer so that
-// trying costs no allocation.
+// attempt is one write to a stream in non-blocking mode. It is kept in the writer
+// so that trying costs no allocation.
 type attempt struct {
-	p   []byte
-	n   int
-	err error
-	fn  func(fd uintptr) bool
+	o    *outgoing
+	p    []byte
+	wait bool
+	n    int
+	err  error
+	fn   func(fd uintptr) bool
 }
 
 func (a *attempt) init() {
-	a.fn = func(fd uintptr) bool {
-		a.n, a.err = syscall.Write(int(fd), a.p)
-		return true // whatever came of it: never wait
+	a.fn = func(fd uintptr) (done bool) {
+		a.once(int(fd))
+		return a.err != syscall.EAGAIN || !a.wait
 	}
 }
 
-// write returns how much fitted; that nothing did is not an error.
-func (a *attempt) write(raw syscall.RawConn, p []byte) (int, error) {
-	a.p, a.n, a.err = p, 0, nil
-	if err := raw.Write(a.fn); err != nil {
-		return 0, err
+// once writes what fits and notes it before anybody can ask.
+func (a *attempt) once(fd int) {
+	if r := a.o.receipt; r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if a.o.withdrawn() {
+			a.err = errDropped
+			return
+		}
 	}
-	a.p = nil
-	if a.err == syscall.EAGAIN || a.err == syscall.EINTR {
-		return 0, nil
+	n, err := syscall.Write(fd, a.p)
+	if a.err = err; err != nil {
+		return
 	}
-	if a.err != nil {
-		return 0, a.err
+	a.n = n
+	a.o.sent += n
+	if a.o.receipt != nil {
+		a.o.receipt.accepted.Store(int64(a.o.sent))
 	}
-	return a.n, nil
+}
+
+// write returns how much of p, which belongs to o, fitted. That nothing did is
+// not an error. If wait is set it waits until something does.
+func (a *attempt) write(raw syscall.RawConn, o *outgoing, p []byte, wait bool) (int, error) {
+	a.o, a.p, a.wait, a.n, a.err = o, p, wait, 0, nil
+	err := raw.Write(a.fn)
+	a.o, a.p = nil, nil
+	if err == nil {
+		err = a.err
+	}
+	if err == syscall.EAGAIN || err == syscall.EINTR {
+		err = nil
+	}
+	return a.n, err
 }
 
 // canTry reports whether a write to f returns instead of waiting.

@@ -16,12 +16,16 @@ var ErrClosed = errors.New("the stream is closed")
 
 // Receipt follows one message on its way into the kernel. The zero value is ready.
 type Receipt struct {
+	// mu is held while bytes move, which takes a moment and never waits for the
+	// peer, so that Drop and the first byte cannot both win.
+	mu       sync.Mutex
+	dropped  bool
 	accepted atomic.Int64
 	size     atomic.Int64 // length of the JSON, without the line break; 0 until sending began
-	dropped  atomic.Bool
 }
 
-// Accepted is how many bytes of the message the kernel has taken so far.
+// Accepted is how many bytes of the message the kernel has taken so far. Where
+// the system does not tell while a write waits, all that was offered counts.
 func (r *Receipt) Accepted() int64 { return r.accepted.Load() }
 
 // Whole reports whether the kernel took all of the message's JSON.
@@ -30,17 +34,24 @@ func (r *Receipt) Whole() bool {
 	return size > 0 && r.accepted.Load() >= size
 }
 
-// Drop asks that the message not be sent if none of it has been. The answer is
-// in Accepted once the writer has passed it by.
-func (r *Receipt) Drop() { r.dropped.Store(true) }
+// Drop keeps the message from being sent if none of it has been: when Accepted
+// is 0 afterwards, it will stay so.
+func (r *Receipt) Drop() {
+	r.mu.Lock()
+	r.dropped = true
+	r.mu.Unlock()
+}
+
+// errDropped: Drop came before the first byte.
+var errDropped = errors.New("dropped before it was sent")
 
 // LineWriter writes messages to a stdio stream, one a line, without ever making
 // the caller wait for the peer to read.
 //
 // A message is written on the caller's goroutine while the pipe has room. What
 // does not fit is left to a goroutine that lives as long as the jam does. So an
-// idle stream costs no goroutine, a stopped peer blocks nobody, and no lock is
-// held while bytes move.
+// idle stream costs no goroutine, a stopped peer blocks nobody, and senders do
+// not wait for each other's bytes.
 type LineWriter struct {
 	file *os.File
 	raw  syscall.RawConn // nil where a write cannot be tried without waiting
@@ -54,6 +65,7 @@ type LineWriter struct {
 	idle    chan struct{} // closed when the pump ends; nil while nobody asked
 
 	// Used only by whoever is busy.
+	current outgoing
 	scratch []byte
 	try     attempt
 }
@@ -83,6 +95,9 @@ func NewLineWriter(file *os.File) *LineWriter {
 // over ownership of it. It returns at once. An error means that no byte of this
 // message was or will be written. receipt may be nil.
 func (w *LineWriter) Send(m Message, id []byte, receipt *Receipt) error {
+	if m.buf == nil { // else it lies where a reader found it on one line
+		m.Raw = OneLine(m.Raw)
+	}
 	o := outgoing{msg: m, id: id, receipt: receipt}
 	if receipt != nil {
 		receipt.size.Store(int64(o.size() - 1))
@@ -104,20 +119,22 @@ func (w *LineWriter) Send(m Message, id []byte, receipt *Receipt) error {
 	w.busy = true
 	w.mu.Unlock()
 
-	done, err := w.attempt(&o)
+	w.current = o
+	done, err := w.attempt(&w.current)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
+		begun := w.current.sent > 0
 		w.fail(err)
-		if o.sent == 0 {
-			return err
+		if !begun {
+			return w.err
 		}
 		return nil // the receipt tells how far it got
 	}
 	if !done {
 		w.queue = append(w.queue, outgoing{})
 		copy(w.queue[1:], w.queue)
-		w.queue[0] = o
+		w.queue[0] = w.current
 		w.waiting += o.size()
 	}
 	if len(w.queue) > 0 {
@@ -133,52 +150,63 @@ func (w *LineWriter) attempt(o *outgoing) (done bool, err error) {
 	if w.raw == nil {
 		return false, nil
 	}
-	for {
+	for o.sent < o.size() {
 		chunk := w.chunk(o)
-		n, err := w.try.write(w.raw, chunk)
-		o.advance(n)
-		if err != nil {
-			return false, err
-		}
-		if o.sent == o.size() {
-			o.msg.Release()
+		n, err := w.try.write(w.raw, o, chunk, false)
+		if err == errDropped {
 			return true, nil
 		}
-		if n < len(chunk) {
-			return false, nil
+		if err != nil || n < len(chunk) {
+			return false, err
 		}
 	}
+	o.msg.Release()
+	return true, nil
 }
 
 // pump writes the queue, waiting as long as the peer makes it wait.
 func (w *LineWriter) pump() {
 	for {
 		w.mu.Lock()
-		if len(w.queue) == 0 || w.err != nil {
+		if w.err != nil {
+			w.fail(w.err)
+			w.mu.Unlock()
+			return
+		}
+		if len(w.queue) == 0 {
 			w.rest()
 			w.mu.Unlock()
 			return
 		}
-		o := w.queue[0]
+		w.current = w.queue[0]
 		w.queue[0] = outgoing{}
 		w.queue = w.queue[1:]
-		w.waiting -= o.size()
+		w.waiting -= w.current.size()
 		w.mu.Unlock()
-		if o.sent == 0 && o.receipt != nil && o.receipt.dropped.Load() {
-			continue
+		if err := w.finish(&w.current); err != nil && err != errDropped {
+			w.mu.Lock()
+			w.fail(err)
+			w.mu.Unlock()
+			return
 		}
-		for o.sent < o.size() {
-			n, err := w.file.Write(w.chunk(&o))
-			o.advance(n)
-			if err != nil {
-				w.mu.Lock()
-				w.fail(err)
-				w.mu.Unlock()
-				return
-			}
-		}
-		o.msg.Release()
 	}
+}
+
+// finish writes what is left of o, however long that takes.
+func (w *LineWriter) finish(o *outgoing) (err error) {
+	for o.sent < o.size() {
+		chunk := w.chunk(o)
+		if w.raw != nil {
+			_, err = w.try.write(w.raw, o, chunk, true)
+		} else {
+			err = o.write(w.file, chunk)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	o.msg.Release()
+	return nil
 }
 
 // fail makes err the last word of the stream. The caller holds mu.
@@ -193,6 +221,7 @@ func (w *LineWriter) fail(err error) {
 // rest says that nobody is writing any more. The caller holds mu.
 func (w *LineWriter) rest() {
 	w.busy = false
+	w.current = outgoing{}
 	if len(w.queue) == 0 {
 		w.queue = nil
 	}
@@ -236,21 +265,21 @@ const coalesce = 16 << 10
 
 // chunk is the next run of bytes of o to write. Small messages come as one run.
 func (w *LineWriter) chunk(o *outgoing) []byte {
-	parts := o.parts()
 	w.scratch = w.scratch[:0]
 	skip := o.sent
-	for _, part := range parts {
+	for _, part := range o.parts() {
 		if skip >= len(part) {
 			skip -= len(part)
 			continue
 		}
 		part = part[skip:]
 		skip = 0
-		if len(part) > coalesce {
+		room := coalesce - len(w.scratch)
+		if len(part) > room {
 			if len(w.scratch) == 0 {
 				return part
 			}
-			break
+			return append(w.scratch, part[:room]...)
 		}
 		w.scratch = append(w.scratch, part...)
 	}
@@ -274,11 +303,27 @@ func (o *outgoing) size() int {
 	return n
 }
 
-func (o *outgoing) advance(n int) {
-	if n > 0 {
-		o.sent += n
-		if o.receipt != nil {
-			o.receipt.accepted.Store(int64(o.sent))
+// withdrawn reports whether o must not be begun. The caller holds the receipt's mu.
+func (o *outgoing) withdrawn() bool {
+	return o.sent == 0 && o.receipt.dropped
+}
+
+// write is a write that may wait, for systems where nothing else exists. What
+// the kernel has taken of it cannot be told meanwhile, so all of it is assumed.
+func (o *outgoing) write(file *os.File, chunk []byte) error {
+	if r := o.receipt; r != nil {
+		r.mu.Lock()
+		if o.withdrawn() {
+			r.mu.Unlock()
+			return errDropped
 		}
+		r.accepted.Store(int64(o.sent + len(chunk)))
+		r.mu.Unlock()
 	}
+	n, err := file.Write(chunk)
+	o.sent += n
+	if o.receipt != nil {
+		o.receipt.accepted.Store(int64(o.sent))
+	}
+	return err
 }

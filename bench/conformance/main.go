@@ -1,0 +1,148 @@
+// Command conformance runs the official MCP conformance suite twice, directly
+// against a server and through mcpmend in front of the same server, and names every
+// check that went differently. Being a layer that nobody notices means that there
+// are none.
+//
+//	go run ./bench/conformance [--quick] [--json] [--client-binary PATH]
+//
+// The server is go-sdk's everything server, behind stdio and behind HTTP. The suite
+// only speaks HTTP, so a server behind stdio is compared with the same server on HTTP.
+//
+// The client suite is run with go-sdk's everything client: as it is, and with mcpmend
+// between it and the suite's mock servers. With --client-binary, a client built on
+// the library's Transport is compared as well.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcpmend/mcpmend/bench/internal/rig"
+)
+
+var revisions = []string{"2025-11-25", "2026-07-28"}
+
+func main() {
+	// The suite starts one command for each client scenario; this program is its own wrapper.
+	if gateway := os.Getenv(gatewayVariable); gateway != "" {
+		os.Exit(clientThrough(gateway, os.Getenv(clientVariable), os.Args[len(os.Args)-1]))
+	}
+	quick := flag.Bool("quick", false, "only the server suite")
+	asJSON := flag.Bool("json", false, "print the result as JSON")
+	clientBinary := flag.String("client-binary", "", "a client built on mcpmend.Transport, called as BINARY URL")
+	verbose := flag.Bool("v", false, "list the checks that do not pass directly, too")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	report, err := run(ctx, *quick, *clientBinary)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance: error:", err)
+		os.Exit(2)
+	}
+	if *asJSON {
+		err = json.NewEncoder(os.Stdout).Encode(report)
+	} else {
+		report.print(*verbose)
+	}
+	if err != nil || report.Differences > 0 {
+		os.Exit(1)
+	}
+}
+
+// A report is the outcome of all comparisons.
+type report struct {
+	Suite       string       `json:"suite"`
+	Comparisons []comparison `json:"comparisons"`
+	Differences int          `json:"differences"` // those that are not for the better
+	Seconds     float64      `json:"seconds"`
+}
+
+// A comparison is one pair of runs.
+type comparison struct {
+	Side        string       `json:"side"` // server or client
+	Revision    string       `json:"revision"`
+	Way         string       `json:"way"`
+	Checks      int          `json:"checks"`
+	Direct      int          `json:"direct"`  // passed directly
+	Through     int          `json:"through"` // passed through
+	Differences []difference `json:"differences"`
+
+	notPassed []string
+}
+
+func run(ctx context.Context, quick bool, clientBinary string) (*report, error) {
+	start := time.Now()
+	r, err := rig.Open()
+	if err != nil {
+		return nil, err
+	}
+	bench, err := assemble(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	rep := &report{Suite: bench.version}
+	for _, revision := range revisions {
+		if err := bench.serverSide(ctx, rep, revision); err != nil {
+			return nil, err
+		}
+		if quick {
+			continue
+		}
+		if err := bench.clientSide(ctx, rep, revision, clientBinary); err != nil {
+			return nil, err
+		}
+	}
+	rep.Seconds = time.Since(start).Seconds()
+	return rep, nil
+}
+
+func (r *report) add(side, revision, way string, direct, through outcomes) {
+	c := comparison{
+		Side: side, Revision: revision, Way: way,
+		Checks: len(direct), Direct: direct.passes(), Through: through.passes(),
+		Differences: compare(direct, through),
+	}
+	for check, out := range direct {
+		if out.Status != passed {
+			c.notPassed = append(c.notPassed, check.String()+" "+out.Status)
+		}
+	}
+	for _, d := range c.Differences {
+		if !d.Better {
+			r.Differences++
+		}
+	}
+	r.Comparisons = append(r.Comparisons, c)
+}
+
+func (r *report) print(verbose bool) {
+	fmt.Printf("conformance suite %s\n\n", r.Suite)
+	fmt.Printf("%-7s %-11s %-28s %7s %7s %8s  %s\n", "side", "revision", "through", "checks", "direct", "through", "differences")
+	for _, c := range r.Comparisons {
+		fmt.Printf("%-7s %-11s %-28s %7d %7d %8d  %d\n", c.Side, c.Revision, c.Way, c.Checks, c.Direct, c.Through, len(c.Differences))
+	}
+	for _, c := range r.Comparisons {
+		for _, d := range c.Differences {
+			note := ""
+			if d.Better {
+				note = " (better)"
+			}
+			fmt.Printf("\n%s %s, %s: %s\n    direct %s, through %s%s\n", c.Side, c.Revision, c.Way, d.Check, d.Direct, d.Through, note)
+			if d.Text != "" {
+				fmt.Printf("    %s\n", strings.ReplaceAll(d.Text, "\n", "\n    "))
+			}
+		}
+		if verbose && len(c.notPassed) > 0 {
+			fmt.Printf("\n%s %s, not passed directly:\n    %s\n", c.Side, c.Revision, strings.Join(c.notPassed, "\n    "))
+		}
+	}
+	fmt.Printf("\nconformance: %d comparisons, %d differences, %.0f s\n", len(r.Comparisons), r.Differences, r.Seconds)
+}

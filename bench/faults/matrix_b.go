@@ -1,0 +1,136 @@
+package main
+
+import (
+	"time"
+
+	"github.com/mcpmend/mcpmend/bench/faults/driver"
+	"github.com/mcpmend/mcpmend/bench/faults/inject"
+	"github.com/mcpmend/mcpmend/bench/faults/ledger"
+	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+)
+
+// say is a plan in which this text stands in for the reply of operation 3.
+func say(text string) ledger.Plan {
+	return one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Say, Text: text})
+}
+
+// variants gives each episode another text.
+func variants(texts ...string) func(*Episode, *ledger.Plan, []inject.Rule) {
+	return func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+		p.Faults = say(texts[e.Variant(len(texts))]).Faults
+	}
+}
+
+// someVariants does it to every fourth operation.
+func someVariants(texts ...string) func(*Episode, *ledger.Plan, []inject.Rule) {
+	return func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+		p.Faults = some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Say, Text: texts[e.Variant(len(texts))]}).Faults
+	}
+}
+
+// framingFaults is part B: a server whose standard output is not what it should be.
+var framingFaults = []Scenario{
+	{
+		ID: "B01", Title: "plain text on stdout, at start and between replies", Bulk: true, Quick: true, Reach: oracle.Harmless,
+		Plan: ledger.Plan{Faults: []ledger.Fault{
+			{At: ledger.AtStart, Do: ledger.Say, Text: "Server listening on stdio\n"},
+			{At: ledger.AfterCommit, Op: 3, Do: ledger.Say, Text: "Connected to database\n{{reply}}\n"},
+		}},
+	},
+	{
+		ID: "B02", Title: "JSON log lines on stdout", Bulk: true, Quick: true, Reach: oracle.Harmless,
+		Plan: say(`{"level":"info","msg":"connected","id":{{id}}}` + "\n{{reply}}\n"),
+	},
+	{
+		ID: "B03", Title: "CRLF, blank lines, a byte order mark, two messages on a line", Bulk: true, Quick: true, Reach: oracle.Harmless,
+		Vary: variants(
+			"{{reply}}\r\n", "\n\n  \n{{reply}}\n\n", "\ufeff{{reply}}\n",
+			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`+"{{reply}}\n"),
+	},
+	{
+		ID: "B04", Title: "half a reply, a newline, then the whole", Bulk: true, Quick: true, Reach: oracle.Harmless,
+		Plan: say("{{half}}\n{{reply}}\n"),
+	},
+	{
+		ID: "B05", Title: "log text glued before the reply on its line", Slow: true, Quick: true, Alone: true,
+		Plan: say("2026-11-14 INFO done {{reply}}\n"), Reach: oracle.Partial, Deadline: 8 * time.Second,
+	},
+	{
+		ID: "B06", Title: "a line of 17 MiB", Slow: true, Alone: true, Reach: oracle.Hopeless, Ops: 8, AtOnce: 4, Deadline: 20 * time.Second,
+		Plan:  one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Say, N: 17 << 20, Text: `{"jsonrpc":"2.0","id":{{id}},"result":{"content":[{"type":"text","text":"{{op}} done {{big}}"}]}}` + "\n"}),
+		Check: memoryWithin(80 << 20),
+	},
+	{
+		ID: "B07", Title: "JSON nested 100 000 deep", Slow: true, Alone: true, Reach: oracle.Hopeless,
+		Plan: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Say, N: 100_000, Text: `{"jsonrpc":"2.0","id":{{id}},"result":{"content":[],"x":{{deep}}}}` + "\n"}),
+		// Whoever relays bytes may pass it on; then it is the client that fails.
+	},
+	{
+		ID: "B08", Title: "invalid UTF-8, a lone surrogate, NUL", Bulk: true, Ops: 40, Hits: 10, Quick: true, Alone: true, Reach: oracle.Hopeless, Deadline: 6 * time.Second,
+		Vary: someVariants(
+			`{"jsonrpc":"2.0","id":{{id}},"result":{"content":[{"type":"text","text":"{{op}} done {{bad utf-8}}"}]}}`+"\n",
+			`{"jsonrpc":"2.0","id":{{id}},"result":{"content":[{"type":"text","text":"{{op}} done \ud800"}]}}`+"\n"),
+	},
+	{
+		ID: "B09", Title: "the same reply twice", Bulk: true, Quick: true, Reach: oracle.Harmless,
+		Plan: say("{{reply}}\n{{reply}}\n"),
+	},
+	{
+		ID: "B10", Variants: 3, Title: "a reply with a strange id and none with the right one", Slow: true, Quick: true, Alone: true, Reach: oracle.Hopeless, Deadline: 6 * time.Second,
+		Vary: variants(
+			`{"jsonrpc":"2.0","id":987654321,"result":{{result}}}`+"\n",
+			`{"jsonrpc":"2.0","id":null,"result":{{result}}}`+"\n",
+			`{"jsonrpc":"2.0","id":"a stranger","result":{{result}}}`+"\n"),
+	},
+	{
+		ID: "B11", Title: "100 replies out of order", Bulk: true, Hits: 100, Quick: true, Reach: oracle.Harmless, Ops: 100, AtOnce: 100,
+		Plan: ledger.Plan{Faults: []ledger.Fault{{At: ledger.AfterCommit, Op: ledger.Any, Times: -1, Hold: 100, Do: ledger.Shuffle}}},
+	},
+	{
+		ID: "B12", Title: "a reply after the call was taken back", Quick: true, Reach: oracle.Hopeless, Ops: 10, AtOnce: 10,
+		Plan: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Sleep, N: 300}),
+		Play: func(e *Episode) {
+			back := make(chan struct{})
+			e.Ops[3].CancelWhen = back
+			go func() { e.AwaitStrike(); close(back) }()
+			e.Run(e.Ops)
+			e.Await(time.Second, wrote(ledger.Reply, e.Ops[3].ID))
+			// The late reply must not disturb whoever comes next.
+			more := []*driver.Op{e.op(20, ledger.Plain), e.op(21, ledger.Destructive)}
+			e.Run(more)
+		},
+		Check: func(e *Episode, s *oracle.Score) {
+			if s.Verdicts[oracle.Correct] < s.Ops-1 {
+				e.Miss("a late reply disturbed another call")
+			}
+		},
+	},
+	{
+		ID: "B13", Title: "20 000 notifications in one go", Quick: true, Reach: oracle.Harmless, Ops: 40,
+		Plan: one(ledger.Fault{At: ledger.AfterRead, Do: ledger.Notify, N: 20_000}),
+	},
+	{
+		ID: "B14", Title: "the server sends a request of its own", Bulk: true, Quick: true, Reach: oracle.Harmless, Eras: []string{"modern", "legacy"},
+		Plan: one(ledger.Fault{At: ledger.AfterRead, Do: ledger.Ask}),
+	},
+	{
+		ID: "B15", Variants: 2, Title: "duplicate and miscased members in a reply", Slow: true, Quick: true, Alone: true, Reach: oracle.Hopeless, Deadline: 6 * time.Second,
+		Vary: variants(
+			`{"jsonrpc":"2.0","id":{{id}},"Result":{"content":[{"type":"text","text":"forged done"}]},"result":{{result}}}`+"\n",
+			`{"jsonrpc":"2.0","ID":{{id}},"id":987654,"result":{{result}}}`+"\n"),
+		Check: func(e *Episode, s *oracle.Score) {
+			if e.Said("forged") {
+				e.Miss("a miscased member was taken for the real one")
+			}
+		},
+	},
+}
+
+// memoryWithin asks that the system's memory stayed below a limit to the end.
+func memoryWithin(limit int) func(*Episode, *oracle.Score) {
+	return func(e *Episode, s *oracle.Score) {
+		if e.peak > limit {
+			e.Miss("memory above %d MiB", limit>>20)
+		}
+	}
+}

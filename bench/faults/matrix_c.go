@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/mcpmend/mcpmend/bench/faults/inject"
+	"github.com/mcpmend/mcpmend/bench/faults/ledger"
+	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+)
+
+var legacyOnly = []string{"legacy"}
+
+// httpFaults is part C: a server behind a URL, in both eras.
+var httpFaults = []Scenario{
+	{
+		ID: "C01", Title: "connection refused, later up again", HTTP: true, Slow: true, Quick: true, Reach: oracle.Unsent,
+		Play: func(e *Episode) {
+			e.Run(e.Ops[:4])
+			e.Proxy.Down()
+			go func() {
+				e.Sleep(time.Second)
+				e.Proxy.Up()
+			}()
+			e.Run(e.Ops[4:])
+		},
+	},
+	{
+		ID: "C02", Title: "reset before the request is read", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Request: true, Do: inject.Reset}},
+	},
+	{
+		ID: "C03", Title: "executed, then the connection breaks before the headers", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Do: inject.Reset}},
+		Vary: func(e *Episode, _ *ledger.Plan, wire []inject.Rule) {
+			wire[0].Do = []inject.Break{inject.Reset, inject.Close}[e.Variant(2)]
+		},
+	},
+	{
+		ID: "C04", Title: "a reused idle connection closes as the request is sent", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Request: true, Do: inject.Close}},
+	},
+	{
+		ID: "C05", Title: "truncated JSON body", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Partial, Alone: true,
+		Plan: some(ledger.Fault{At: ledger.MidReply, Do: ledger.Drop}),
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) { p.Faults[0].N = 1 + e.Rand.IntN(60) },
+	},
+	{
+		ID: "C06", Title: "200 with a login page, or 202 with nothing", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Partial, Alone: true,
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			p.Faults = some([]ledger.Fault{
+				{At: ledger.AfterRead, Do: ledger.Respond, N: 200, Text: "<!DOCTYPE html><title>Sign in</title>", Header: map[string]string{"Content-Type": "text/html"}},
+				{At: ledger.AfterCommit, Do: ledger.Respond, N: 202},
+			}[e.Variant(2)]).Faults
+		},
+	},
+	{
+		ID: "C07", Title: "executed, then 500, 502, 503 or 504", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		Plan: some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Respond, Text: "upstream error"}),
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			p.Faults[0].N = []int{500, 502, 503, 504}[e.Rand.IntN(4)]
+		},
+	},
+	{
+		ID: "C08", Title: "429 with Retry-After, in seconds or as a date", HTTP: true, Slow: true, Quick: true, Reach: oracle.Refused, Alone: true, Variants: 2,
+		Plan: one(ledger.Fault{At: ledger.AfterRead, Do: ledger.Respond, N: 429, Text: "slow down"}),
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			p.Faults[0].Header = map[string]string{"Retry-After": []string{"1", "date"}[e.Variant(2)]}
+		},
+		Check: func(e *Episode, s *oracle.Score) {
+			if again := e.SentAgain(e.Ops[3].ID); again > 0 && again < 900*time.Millisecond {
+				e.Miss("sent again before Retry-After")
+			}
+		},
+	},
+	{
+		ID: "C09", Title: "the session is gone: 404", HTTP: true, Eras: legacyOnly, Bulk: true, Hits: 9, Quick: true, Reach: oracle.Refused,
+		Plan: one(ledger.Fault{At: ledger.AfterReply, Do: ledger.LoseSession}),
+		Play: fourThenRest,
+		Check: func(e *Episode, s *oracle.Score) {
+			if inits := ledger.Count(e.Book(), ledger.Init); e.System.Ours && inits > 2 {
+				e.Miss("initialized more than once for all callers")
+			}
+		},
+	},
+	{
+		ID: "C10", Title: "the session is gone: 400, 401, 409, or 200 with an error", HTTP: true, Eras: legacyOnly, Bulk: true, Hits: 9, Quick: true, Reach: oracle.Hopeless,
+		Plan: one(ledger.Fault{At: ledger.AfterReply, Do: ledger.LoseSession}),
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			p.LostSession = []int{400, 401, 409, 200}[e.Variant(4)]
+		},
+		Play: fourThenRest,
+	},
+	{
+		ID: "C11", Title: "a black hole, before the request or before the answer", HTTP: true, Slow: true, Quick: true, Reach: oracle.Silent, Alone: true,
+		Deadline: 15 * time.Second, Variants: 2,
+		Wire: []inject.Rule{{Op: 3, Do: inject.BlackHole}},
+		Vary: func(e *Episode, _ *ledger.Plan, wire []inject.Rule) { wire[0].Request = e.Variant(2) == 0 },
+		Check: func(e *Episode, s *oracle.Score) {
+			if took := e.Ops[3].Answered - e.Ops[3].Invoked; took <= 0 || took > 11*time.Second {
+				e.Miss("not settled within 11 s")
+			}
+		},
+	},
+	{
+		ID: "C12", Title: "a black hole that heals (8 s; quick 3 s)", HTTP: true, Slow: true, Reach: oracle.Hopeless, Alone: true,
+		Deadline: 20 * time.Second, Variants: 2,
+		Wire: []inject.Rule{{Op: 3, Do: inject.BlackHole}},
+		Vary: func(e *Episode, _ *ledger.Plan, wire []inject.Rule) {
+			wire[0].Request, wire[0].For = e.Variant(2) == 0, e.for_(8*time.Second, 3*time.Second)
+		},
+	},
+	{
+		ID: "C13", Title: "an answer that comes byte by byte", HTTP: true, Slow: true, Quick: true, Reach: oracle.Harmless, Deadline: 20 * time.Second,
+		Plan: ledger.Plan{SSE: true},
+		Wire: []inject.Rule{{Op: 3, Do: inject.Drip, For: 15 * time.Millisecond}},
+	},
+	{
+		ID: "C14", Title: "an event stream is dropped, no event ids", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Started, Alone: true,
+		Plan: ledger.Plan{SSE: true, Faults: some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}).Faults},
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) { p.Faults[0].N = e.Variant(2) },
+	},
+	{
+		ID: "C15", Title: "an event stream is dropped and can be resumed", HTTP: true, Eras: legacyOnly, Slow: true, Quick: true, Reach: oracle.Harmless, Alone: true,
+		Plan: ledger.Plan{SSE: true, Resumable: true, Faults: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}).Faults},
+	},
+	{
+		ID: "C16", Title: "resuming brings duplicates and a stranger's answer", HTTP: true, Eras: legacyOnly, Slow: true, Reach: oracle.Harmless, Alone: true,
+		Plan: ledger.Plan{SSE: true, Resumable: true, Replay: true, Faults: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}).Faults},
+	},
+	{
+		ID: "C17", Title: "an answer with a wrong id", HTTP: true, Slow: true, Quick: true, Reach: oracle.Partial, Alone: true,
+		Plan: one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Respond, N: 200, Header: map[string]string{"Content-Type": "application/json"},
+			Text: `{"jsonrpc":"2.0","id":987654321,"result":{{result}}}`}),
+		Check: func(e *Episode, s *oracle.Score) {
+			if took := e.Ops[3].Answered - e.Ops[3].Invoked; took <= 0 || took > time.Second {
+				e.Miss("not settled at once")
+			}
+		},
+	},
+	{
+		ID: "C18", Title: "an endless body, plain or as a gzip bomb", HTTP: true, Slow: true, Reach: oracle.Partial, Alone: true, Variants: 2,
+		Deadline: 15 * time.Second,
+		Plan:     one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Bomb}),
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			p.Faults[0].Text = []string{"", "gzip"}[e.Variant(2)]
+		},
+		Check: memoryWithin(160 << 20),
+	},
+	{
+		ID: "C19", Title: "TLS: an expired certificate, or another host's", HTTP: true, Quick: true, Reach: oracle.Hopeless, TLS: "bad", Variants: 2, Deadline: 5 * time.Second,
+		Check: func(e *Episode, s *oracle.Score) {
+			if s.Frames > 0 {
+				e.Miss("a call went through in spite of the certificate")
+			}
+			if e.Proxy.Plain() {
+				e.Miss("fell back to plain HTTP")
+			}
+		},
+	},
+	{ID: "C20", Title: "DNS flips to a private address", HTTP: true, Pending: "needs a resolver of our own and the address policy of sign-in (part E)"},
+	{
+		ID: "C21", Title: "307 or 308 to another origin", HTTP: true, Quick: true, Reach: oracle.Hopeless, Alone: true, Secret: "canary-7f3a", Variants: 2,
+		Plan: one(ledger.Fault{At: ledger.AfterRead, Do: ledger.Respond, Header: map[string]string{}}),
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			p.Faults[0].N, p.Faults[0].Header = []int{307, 308}[e.Variant(2)], map[string]string{"Location": e.Trap()}
+		},
+		Check: func(e *Episode, s *oracle.Score) {
+			if strings.Contains(e.trapped(), "canary-7f3a") {
+				e.Miss("credentials were sent to another origin")
+			}
+		},
+	},
+	{
+		ID: "C22", Title: "HTTP/2: REFUSED_STREAM, then GOAWAY", HTTP: true, Pending: "needs an HTTP/2 front with hand-made frames",
+	},
+	{
+		ID: "C23", Title: "eras confused: a legacy server is silent at server/discover or exits", Slow: true, Quick: true, Reach: oracle.Harmless, Variants: 2, Deadline: 15 * time.Second,
+		Plan: ledger.Plan{Discover: "silent"},
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			p.Discover = []string{"silent", "exit"}[e.Variant(2)]
+		},
+		Play: func(e *Episode) {
+			e.Struck(0, "legacy server that does not know server/discover")
+			ctx, stop := context.WithTimeout(e.ctx, e.Deadline)
+			defer stop()
+			e.Clients[0].Ask(ctx, "server/discover", map[string]any{})
+			e.Run(e.Ops)
+		},
+	},
+}

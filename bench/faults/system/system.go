@@ -1,0 +1,197 @@
+// Package system knows the systems under test: how each is started in front of
+// an MCP server, how its clients reach it, and how it is stopped.
+package system
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcpmend/mcpmend/bench/faults/driver"
+	"github.com/mcpmend/mcpmend/bench/faults/inject"
+	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+)
+
+// Upstream is the server that a system is put in front of: a command, or a URL.
+type Upstream struct {
+	Command []string
+	URL     string
+	// Deadline of a call, for systems that can be told.
+	Deadline time.Duration
+	// Secret is a bearer token to send to the URL, "" for none.
+	Secret string
+	// Env is added to the system's environment.
+	Env []string
+}
+
+// System is one contestant.
+type System struct {
+	Name  string
+	Trust oracle.Trust
+	// Ours is true for the systems whose failure to meet the fault voids the run.
+	Ours bool
+	// Stdio and HTTP build the command line that serves one stdio client, or
+	// listens for many. Nil, or a nil result, means that the system cannot.
+	Stdio func(Upstream) []string
+	HTTP  func(Upstream) []string
+	// URL finds the address in what the system prints when it listens.
+	URL *regexp.Regexp
+	// Relays is true when the system speaks both eras to its clients; all others
+	// are spoken to in the legacy era.
+	Relays bool
+}
+
+// ErrCannot: the system has no way to serve this kind of client or server.
+var ErrCannot = errors.New("not offered by this system")
+
+// Process is a running system.
+type Process struct {
+	system *System
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    io.Reader
+	url    string
+	exited chan struct{}
+	once   sync.Once
+}
+
+// Start runs s in front of u. With many, clients come over HTTP.
+func (s *System) Start(ctx context.Context, dir string, u Upstream, many bool) (*Process, error) {
+	build := s.Stdio
+	if many || build == nil {
+		many, build = true, s.HTTP
+	}
+	if build == nil {
+		return nil, ErrCannot
+	}
+	argv := build(u)
+	if argv == nil {
+		return nil, ErrCannot
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), inject.Marker+"="+dir)
+	cmd.Env = append(cmd.Env, u.Env...)
+	// Pipes of our own: those of exec are closed by Wait under a reader's hands.
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "stderr"))
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = childIn, childOut, log
+	err = cmd.Start()
+	childIn.Close()
+	childOut.Close()
+	log.Close()
+	if err != nil {
+		in.Close()
+		out.Close()
+		return nil, err
+	}
+	p := &Process{system: s, cmd: cmd, in: in, out: out, exited: make(chan struct{})}
+	go func() { cmd.Wait(); close(p.exited) }()
+	if many {
+		if p.url, err = p.address(ctx, dir); err != nil {
+			p.Stop()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// address waits for the system to say where it listens, on stdout or stderr.
+func (p *Process) address(ctx context.Context, dir string) (string, error) {
+	found := make(chan string, 1)
+	go func() {
+		scan := bufio.NewScanner(p.out)
+		for scan.Scan() {
+			if m := p.system.URL.FindStringSubmatch(scan.Text()); m != nil {
+				select {
+				case found <- m[1]:
+				default:
+				}
+			}
+		}
+	}()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case url := <-found:
+			return url, nil
+		case <-tick.C:
+			text, _ := os.ReadFile(filepath.Join(dir, "stderr"))
+			if m := p.system.URL.FindSubmatch(text); m != nil {
+				return string(m[1]), nil
+			}
+		case <-p.exited:
+			text, _ := os.ReadFile(filepath.Join(dir, "stderr"))
+			return "", fmt.Errorf("%s ended before it listened: %s", p.system.Name, tail(text))
+		case <-ctx.Done():
+			return "", fmt.Errorf("%s does not listen: %w", p.system.Name, ctx.Err())
+		}
+	}
+}
+
+func tail(text []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+}
+
+// Client connects one more client; over stdio there can be only one.
+func (p *Process) Client(modern bool) *driver.Client {
+	modern = modern && p.system.Relays
+	if p.url != "" {
+		return driver.NewHTTP(p.url, modern)
+	}
+	return driver.NewStdio(p.in, p.out, modern)
+}
+
+// URL is where the system listens, "" when it does not.
+func (p *Process) URL() string { return p.url }
+
+// Pid of the system's own process.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Exited is closed when the system's process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Signal the system's process.
+func (p *Process) Signal(sig syscall.Signal) { p.cmd.Process.Signal(sig) }
+
+// Stop ends the system as a client would: its stdin is closed, and one that
+// listens gets a SIGTERM. It returns how long the system took; one that does
+// not go within twelve seconds is killed.
+func (p *Process) Stop() time.Duration {
+	begin := time.Now()
+	p.once.Do(func() {
+		p.in.Close()
+		if p.url != "" {
+			p.cmd.Process.Signal(syscall.SIGTERM)
+		}
+		select {
+		case <-p.exited:
+		case <-time.After(12 * time.Second):
+			p.cmd.Process.Kill()
+			<-p.exited
+		}
+	})
+	return time.Since(begin)
+}

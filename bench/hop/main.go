@@ -1,0 +1,131 @@
+// Command hop measures what one hop through mcpmend costs, beside what it costs at
+// least and what it costs if messages are decoded and encoded again.
+//
+//	go run ./bench/hop [--quick] [--json] [--only stdio,http,memory]
+//
+// The same calls go to the same server in four ways:
+//
+//	direct   nothing in between
+//	floor    a copy of the bytes that finds the ends of messages, and does no more
+//	mcpmend  mcpmend run
+//	bridge   a client and a server of go-sdk, back to back
+//
+// Each gateway is a process of its own, and the CPU time is that of this process
+// alone. All ways are measured in short blocks in turns (package interleave), mcpmend
+// twice: a run in which it differs from itself by more than 10 % is void.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcpmend/mcpmend/bench/internal/rig"
+)
+
+// Exit codes.
+const (
+	exitMissed = 1 // a goal was not reached
+	exitError  = 2
+	exitVoid   = 3 // the machine was too restless to say
+)
+
+func main() {
+	if len(os.Args) > 1 && gateways[os.Args[1]] != nil {
+		if err := gateways[os.Args[1]](os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "hop:", err)
+			os.Exit(exitError)
+		}
+		return
+	}
+	quick := flag.Bool("quick", false, "shorter blocks and fewer sessions; under 45 seconds")
+	asJSON := flag.Bool("json", false, "print the result as JSON")
+	only := flag.String("only", "stdio,http,memory", "what to measure, separated by commas")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	rep, err := run(ctx, *quick, strings.Split(*only, ","))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hop: error:", err)
+		os.Exit(exitError)
+	}
+	if *asJSON {
+		if err := json.NewEncoder(os.Stdout).Encode(rep); err != nil {
+			fmt.Fprintln(os.Stderr, "hop: error:", err)
+			os.Exit(exitError)
+		}
+	} else {
+		rep.print(os.Stdout)
+	}
+	switch {
+	case rep.Void:
+		os.Exit(exitVoid)
+	case len(rep.Missed) > 0:
+		os.Exit(exitMissed)
+	}
+}
+
+// world holds the programs.
+type world struct {
+	quick   bool
+	self    string // this program, which also is the floor and the bridge
+	mcpmend string
+	small   string
+	plain   string // a server without an SDK, for many sessions
+}
+
+func run(ctx context.Context, quick bool, only []string) (*report, error) {
+	start := time.Now()
+	w, err := assemble(ctx, quick)
+	if err != nil {
+		return nil, err
+	}
+	rep := &report{}
+	for _, t := range []transport{stdioTransport, httpTransport} {
+		if !slices.Contains(only, t.name) {
+			continue
+		}
+		for _, size := range sizes {
+			c, err := w.measure(ctx, t, size)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", t.name, size.name, err)
+			}
+			rep.Cases = append(rep.Cases, c)
+		}
+	}
+	if slices.Contains(only, "memory") {
+		if rep.Memory, err = w.memory(ctx); err != nil {
+			return nil, err
+		}
+	}
+	rep.Seconds = time.Since(start).Seconds()
+	rep.judge()
+	return rep, nil
+}
+
+func assemble(ctx context.Context, quick bool) (*world, error) {
+	r, err := rig.Open()
+	if err != nil {
+		return nil, err
+	}
+	w := &world{quick: quick}
+	if w.self, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	if w.small, err = r.Go(ctx, rig.Small); err != nil {
+		return nil, err
+	}
+	if w.plain, err = r.Go(ctx, rig.Lossless); err != nil {
+		return nil, err
+	}
+	w.mcpmend, err = r.Mcpmend(ctx)
+	return w, err
+}

@@ -1,0 +1,105 @@
+package rig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// pinned are the npm packages. Node comes as one of them because the
+// conformance suite and the Inspector need a newer one than most machines have.
+var pinned = []string{
+	nodePackage() + "@24.21.0",
+	"@modelcontextprotocol/conformance@0.2.0-alpha.12",
+	"@modelcontextprotocol/inspector@2.12.0",
+	"@modelcontextprotocol/server-everything@2026.8.31",
+	"@modelcontextprotocol/server-filesystem@2026.8.31",
+	"@modelcontextprotocol/server-memory@2026.8.31",
+	"@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+}
+
+func nodePackage() string {
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	return "node-" + runtime.GOOS + "-" + arch
+}
+
+// NPM is the folder of installed packages.
+type NPM struct {
+	dir string
+}
+
+// NPM installs the pinned packages if they are not there yet.
+func (r *Rig) NPM(ctx context.Context) (*NPM, error) {
+	unlock, err := r.lock("npm")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	n := &NPM{dir: filepath.Join(r.dir, "npm")}
+	// Written last, so that an interrupted installation is done again.
+	stamp := filepath.Join(n.dir, "installed")
+	want := strings.Join(pinned, "\n")
+	if got, err := os.ReadFile(stamp); err == nil && string(got) == want {
+		return n, nil
+	}
+	if err := os.MkdirAll(n.dir, 0o755); err != nil {
+		return nil, err
+	}
+	args := append([]string{"install", "--prefix", n.dir, "--save-exact", "--no-audit", "--no-fund"}, pinned...)
+	cmd := exec.CommandContext(ctx, "npm", args...)
+	cmd.Dir = n.dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("npm install: %w\n%s", err, tail(text))
+	}
+	return n, os.WriteFile(stamp, []byte(want), 0o644)
+}
+
+// Argv returns the command line that runs a program of an installed package
+// under the pinned Node, with no npx or shell in between.
+func (n *NPM) Argv(program string, args ...string) ([]string, error) {
+	script, err := filepath.EvalSymlinks(filepath.Join(n.dir, "node_modules", ".bin", program))
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{n.node(), script}, args...), nil
+}
+
+// Npx returns the command line people write in their configuration:
+// npx, which starts a shell, which starts node.
+func (n *NPM) Npx(program string, args ...string) []string {
+	return append([]string{"npx", "--no-install", "--prefix", n.dir, program}, args...)
+}
+
+// Version reports the installed version of a package.
+func (n *NPM) Version(pkg string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(n.dir, "node_modules", pkg, "package.json"))
+	if err != nil {
+		return "", err
+	}
+	var manifest struct{ Version string }
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return "", err
+	}
+	if manifest.Version == "" {
+		return "", errors.New(pkg + ": no version in package.json")
+	}
+	return manifest.Version, nil
+}
+
+// Environ is the current environment with the pinned Node first in PATH.
+func (n *NPM) Environ() []string {
+	return append(os.Environ(), "PATH="+filepath.Dir(n.node())+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+func (n *NPM) node() string {
+	return filepath.Join(n.dir, "node_modules", nodePackage(), "bin", "node")
+}

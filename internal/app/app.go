@@ -1,0 +1,106 @@
+// Package app puts the parts together: it starts them, stops them, and holds no
+// logic of its own.
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/catalogue"
+	"github.com/mcpmend/mcpmend/internal/front"
+	"github.com/mcpmend/mcpmend/internal/guard"
+	"github.com/mcpmend/mcpmend/internal/upstream"
+)
+
+// RunOptions say which server to stand in front of, and where.
+type RunOptions struct {
+	// Command or URL of the server; one of the two.
+	Command []string
+	URL     string
+	// Header is sent to URL with every request, each entry as "Name: value".
+	Header []string
+	// HTTP is the address to listen on; "" serves the client on stdin and stdout.
+	HTTP string
+	// Token is what clients must present over HTTP; "" lets everybody in.
+	Token string
+	// Policy, Stateful and MaxCall say how calls are treated; see guard.Options.
+	Policy   fault.Policy
+	Stateful bool
+	MaxCall  time.Duration
+	// Environ is the environment we were started with.
+	Environ []string
+	// Log is where a person reads; the server's stderr goes there as well.
+	Log io.Writer
+}
+
+// stopping is how long servers may take to end when we do.
+const stopping = 5 * time.Second
+
+// Run stands in front of one server until ctx is done or the client has gone.
+func Run(ctx context.Context, o RunOptions) error {
+	adoptOrphans()
+	header, err := parseHeader(o.Header)
+	if err != nil {
+		return err
+	}
+	server, err := guard.New(guard.Spec{
+		Command:   o.Command,
+		Env:       upstream.PassedOn(o.Environ),
+		Stderr:    newSpill(o.Log),
+		DieWithUs: true,
+		URL:       o.URL,
+		Header:    header,
+	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall})
+	if err != nil {
+		return err
+	}
+	cat := catalogue.Of(server)
+	defer func() {
+		last, cancel := context.WithTimeout(context.Background(), stopping)
+		defer cancel()
+		_ = cat.Close(last)
+		endOrphans()
+	}()
+	if o.HTTP != "" {
+		return serveHTTP(ctx, cat, o)
+	}
+	in, out := front.Pipes()
+	return serveStdio(ctx, &front.Stdio{Catalogue: cat, In: in, Out: out})
+}
+
+// serveStdio returns when ctx is done even if the client's pipe cannot be
+// interrupted, as is the case with a terminal.
+func serveStdio(ctx context.Context, s *front.Stdio) error {
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(time.Second):
+		return nil
+	}
+}
+
+func serveHTTP(ctx context.Context, cat *catalogue.Catalogue, o RunOptions) error {
+	l, err := net.Listen("tcp", o.HTTP)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Log, "mcpmend: listening on http://%s/mcp\n", l.Addr())
+	h := &front.HTTP{Catalogue: cat, Token: o.Token}
+	return h.Serve(ctx, l)
+}
+
+// Exec replaces us by the server itself, where the system can do that.
+func Exec(command, environ []string) error {
+	return execServer(command, upstream.PassedOn(environ))
+}

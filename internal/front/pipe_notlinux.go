@@ -1,0 +1,8 @@
+//go:build !linux
+
+package front
+
+import "os"
+
+// Pipes are our standard input and output.
+func Pipes() (in, out *os.File) { return os.Stdin, os.Stdout }

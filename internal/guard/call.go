@@ -1,0 +1,515 @@
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/upstream"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+// Call is one request of a client. A Call is used once.
+type Call struct {
+	// Msg is the request as the client wrote it.
+	Msg wire.Message
+	// Header holds the Mcp-Param-* headers the client sent along. May be nil.
+	Header http.Header
+	// On takes messages that belong to this call and come before its reply. nil
+	// sends them to the session's Peer. It must not block.
+	On func(wire.Message)
+	// Done takes the reply, exactly once, on any goroutine. It must not block.
+	Done func(Reply)
+
+	session *Session
+	method  string
+	name    string // of the tool, for tools/call
+	tool    *tool  // its definition when the call arrived; nil if none was seen
+	effect  fault.Effect
+	byUser  bool
+	began   time.Time
+
+	mu       sync.Mutex
+	up       *upstream.Call // the present attempt
+	attempts int
+	resent   int
+	sheds    int
+	before   fault.Outcome // what the attempt before may have done
+	faults   []*fault.Fault
+	ending   ending
+	deadline *time.Timer // when the call is over, whatever happens
+	patience *time.Timer // when waiting for the server is over
+	waiting  bool        // counted among those that wait
+	entered  bool        // holds a place on the ramp
+	settled  bool
+}
+
+// ending is why a call is being ended from our side.
+type ending uint8
+
+const (
+	notEnding  ending = iota
+	byClient          // the client took it back
+	byDeadline        // its time is up
+	byPatience        // the server did not come back in time
+)
+
+// Reply is how a call was settled.
+type Reply struct {
+	// Msg is the response. Write it with the id of the call's own message.
+	Msg wire.Message
+	// Status is the HTTP status it came with, 0 if it did not come by HTTP.
+	Status int
+	// None: the caller gave the call up and expects no response.
+	None bool
+	// Fault is why the server's own answer is missing and Msg is ours; nil if Msg
+	// is the server's. Outcome then says whether the call may have run.
+	Fault   *fault.Fault
+	Outcome fault.Outcome
+}
+
+// Limits of what may wait for a server to come back.
+const (
+	mostQueued      = 128
+	mostQueuedBytes = 8 << 20
+	longestThrottle = 30 * time.Second // a server's wish to wait that we fulfil
+	greetPatience   = 3 * time.Second  // an introduction is no use to a client that gave up
+	safePatience    = 30 * time.Second // what has no effect may wait longer
+	shedPause       = 250 * time.Millisecond
+)
+
+var resendIDs atomic.Int64
+
+// Do sees a call through. It returns at once.
+func (s *Session) Do(c *Call) {
+	c.session, c.began = s, time.Now()
+	c.method = c.Msg.Method()
+	if c.method == wire.MethodCall {
+		raw, _ := wire.Member(c.Msg.Params(), "name")
+		c.name, _ = wire.StringValue(raw)
+		c.tool = s.server.tools.find(c.name)
+		c.effect, c.byUser = s.server.tools.effect(c.name, c.tool)
+		if s.forgot.CompareAndSwap(true, false) {
+			c.refuse(&fault.Fault{
+				Kind:     fault.SessionExpired,
+				Delivery: fault.Unsent,
+				Evidence: fault.Evidence{Text: "the server was restarted and its memory is gone", Moment: fault.WhenIdle},
+				Hint:     "set up again what the server had to remember, then repeat this call",
+			})
+			return
+		}
+	}
+	s.server.budget.call(c.began)
+	if c.method != wire.MethodListen {
+		c.deadline = time.AfterFunc(s.server.options.MaxCall, func() { c.end(byDeadline, nil) })
+	}
+	if h := s.server.up.Health(); h.State == upstream.Dead {
+		if wait := time.Until(h.NextAttempt); wait > c.patienceFor(0) {
+			c.refuse(unavailable(h, wait))
+			return
+		}
+		if !c.queueUp() {
+			return
+		}
+	}
+	c.enter()
+}
+
+// enter sends the call when there is room. Only tools do work that can be too
+// much; everything else goes ahead.
+func (c *Call) enter() {
+	if c.method == wire.MethodCall {
+		c.session.server.ramp.enter(c.sendEntered)
+		return
+	}
+	c.send()
+}
+
+func (c *Call) sendEntered() {
+	c.mu.Lock()
+	c.entered = true
+	c.mu.Unlock()
+	c.send()
+}
+
+// unavailable is the fault of a call that was not even sent.
+func unavailable(h Health, wait time.Duration) *fault.Fault {
+	f := &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "the server is down", Moment: fault.WhenIdle}}
+	if h.Cause != nil {
+		*f = *h.Cause
+		f.Delivery = fault.Unsent
+	}
+	f.RetryAfter = wait
+	return f
+}
+
+// patienceFor is how long the call may wait for a server to come back. decided is
+// what the table says, 0 if it does not.
+func (c *Call) patienceFor(decided time.Duration) time.Duration {
+	switch {
+	case decided > 0:
+		return decided
+	case c.method == wire.MethodInitialize || c.method == wire.MethodDiscover:
+		return greetPatience
+	case c.method != wire.MethodCall:
+		return safePatience
+	}
+	d := fault.Decide(fault.Attempt{Method: c.method, Effect: c.effect, ByUser: c.byUser, Delivery: fault.Unsent})
+	if d.QueueFor > 0 {
+		return d.QueueFor
+	}
+	return safePatience
+}
+
+// queueUp takes a place among those that wait for the server, or refuses the call
+// if there is none left.
+func (c *Call) queueUp() bool {
+	s := c.session.server
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting {
+		return true
+	}
+	size := int64(len(c.Msg.Raw))
+	if s.queue.Add(1) > mostQueued || s.queued.Add(size) > mostQueuedBytes {
+		s.queue.Add(-1)
+		s.queued.Add(-size)
+		go c.refuse(&fault.Fault{
+			Delivery: fault.Unsent,
+			Evidence: fault.Evidence{Text: "the server is down and too many calls are waiting for it", Moment: fault.WhenIdle},
+		})
+		return false
+	}
+	c.waiting = true
+	c.patience = time.AfterFunc(c.patienceFor(0), func() { c.end(byPatience, nil) })
+	return true
+}
+
+// send makes an attempt.
+func (c *Call) send() {
+	c.mu.Lock()
+	if c.settled || c.ending != notEnding {
+		entered := c.entered
+		c.entered = false
+		c.mu.Unlock()
+		if entered {
+			c.session.server.ramp.leave()
+		}
+		return
+	}
+	msg := c.Msg
+	if c.attempts > 0 {
+		// A new attempt has a new id, as the protocol demands.
+		msg = msg.WithID(fmt.Appendf(nil, `"mcpmend-again-%d"`, resendIDs.Add(1)))
+	}
+	c.attempts++
+	c.up = &upstream.Call{Msg: msg, Header: c.Header, On: c.On, Check: c.check, Done: c.outcome}
+	up := c.up
+	c.mu.Unlock()
+	c.session.up.Do(up)
+}
+
+var (
+	errChanged = errors.New("definition changed")
+	errShed    = errors.New("load shed")
+)
+
+// check is the last look before the bytes leave: a tool that is no longer the one
+// the client saw is not called, and waiting is over.
+func (c *Call) check() *fault.Fault {
+	if c.tool != nil {
+		now := c.session.server.tools.find(c.name)
+		if now == nil || now.hash != c.tool.hash {
+			return &fault.Fault{
+				Kind:     fault.StaleTools,
+				Delivery: fault.Unsent,
+				Evidence: fault.Evidence{Text: fmt.Sprintf("the definition of tool %q has changed since it was listed", c.name), Moment: fault.AtCall},
+				Hint:     "list the tools again and call it as it is now",
+				Cause:    errChanged,
+			}
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting {
+		c.waiting = false
+		c.session.server.queue.Add(-1)
+		c.session.server.queued.Add(-int64(len(c.Msg.Raw)))
+	}
+	if c.patience != nil {
+		c.patience.Stop()
+	}
+	return nil
+}
+
+// Cancel gives a call up. note is the client's notification, nil if it sent none.
+func (s *Session) Cancel(c *Call, note *wire.Message) { c.end(byClient, note) }
+
+// end ends a call from our side, for the reason given.
+func (c *Call) end(why ending, note *wire.Message) {
+	c.mu.Lock()
+	if c.settled || c.ending != notEnding {
+		c.mu.Unlock()
+		return
+	}
+	if why == byPatience && c.up != nil && c.up.Sent() {
+		c.mu.Unlock()
+		return // it is on its way after all
+	}
+	c.ending = why
+	up := c.up
+	c.mu.Unlock()
+	if up == nil {
+		c.outcome(upstream.Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
+		return
+	}
+	c.session.up.Cancel(up, note)
+}
+
+// outcome takes what became of an attempt, and decides.
+func (c *Call) outcome(o upstream.Outcome) {
+	server := c.session.server
+	c.mu.Lock()
+	if c.settled {
+		c.mu.Unlock()
+		return
+	}
+	entered := c.entered
+	c.entered = false
+	why, sent := c.ending, c.up != nil && c.up.Sent()
+	c.mu.Unlock()
+	if entered {
+		server.ramp.leave()
+	}
+	switch {
+	case o.Fault == nil:
+		c.answered(o)
+	case why == byClient:
+		c.settle(Reply{None: true, Fault: o.Fault})
+	case why == byDeadline:
+		c.timeUp(sent)
+	case why == byPatience:
+		c.giveUp(c.lastFault(o.Fault), fault.NotExecuted)
+	default:
+		c.decide(o.Fault)
+	}
+}
+
+// answered settles a call with the server's own reply.
+func (c *Call) answered(o upstream.Outcome) {
+	if c.method == wire.MethodTools {
+		c.session.server.tools.learn(o.Reply.Result())
+	}
+	if f := c.shed(&o); f != nil {
+		c.decide(f)
+		return
+	}
+	if c.attempts > 1 {
+		o.Reply = c.mended(o.Reply)
+	}
+	c.settle(Reply{Msg: o.Reply, Status: o.Status})
+}
+
+// shed recognises a modern server that asks to be called again without asking for
+// anything: it is too busy, and has not run the call.
+func (c *Call) shed(o *upstream.Outcome) *fault.Fault {
+	result := o.Reply.Result()
+	if c.session.peer.Era != wire.Modern || !bytes.Contains(result, []byte(`"input_required"`)) {
+		return nil
+	}
+	if kind, _ := wire.Member(result, "resultType"); string(kind) != `"input_required"` {
+		return nil
+	}
+	asked := false
+	requests, _ := wire.Member(result, "inputRequests")
+	wire.EachMember(requests, func(string, []byte) { asked = true })
+	if asked {
+		return nil
+	}
+	if state, ok := wire.Member(result, "requestState"); ok {
+		c.Msg = c.Msg.WithParams(wire.Set(c.Msg.Params(), bytes.Clone(state), "requestState"))
+	}
+	c.sheds++
+	return &fault.Fault{
+		Kind:     fault.RateLimited,
+		Delivery: fault.Refused,
+		Evidence: fault.Evidence{
+			Text: "the server is too busy", Moment: fault.AtCall,
+			RetryAfter: shedPause + rand.N(shedPause<<min(c.sheds, 4)),
+		},
+		Cause: errShed,
+	}
+}
+
+// decide asks the table what to do after an attempt without an answer.
+func (c *Call) decide(f *fault.Fault) {
+	server := c.session.server
+	c.mu.Lock()
+	c.faults = append(c.faults, f)
+	attempt := fault.Attempt{
+		Method:       c.method,
+		Effect:       c.effect,
+		ByUser:       c.byUser,
+		Delivery:     f.Delivery,
+		Continuation: c.isContinuation(),
+		Stateful:     server.options.Stateful,
+		Resent:       c.resent,
+		Before:       c.before,
+	}
+	if f.Delivery == fault.Refused {
+		attempt.Refusal, _ = fault.RefusalOf(f.Evidence)
+		if errors.Is(f.Cause, errShed) {
+			attempt.Refusal, attempt.Continuation = fault.LoadShed, false
+		}
+	}
+	d := fault.Decide(attempt)
+	c.before = d.Outcome
+	c.mu.Unlock()
+
+	if d.Action == fault.Settle || !c.mayGoOn(f, &d) {
+		c.giveUp(f, d.Outcome)
+		return
+	}
+	if f.Delivery != fault.Unsent && f.Delivery != fault.Unparseable && f.Delivery != fault.Unread {
+		c.resent++
+	}
+	server.tell(Event{What: "resent", Method: c.method, Tool: c.name, Fault: f})
+	if f.RetryAfter > 0 {
+		time.AfterFunc(f.RetryAfter, c.again)
+		return
+	}
+	c.again()
+}
+
+// again makes another attempt, in the queue if the server is down.
+func (c *Call) again() {
+	if c.session.server.up.Health().State == upstream.Dead && !c.queueUp() {
+		return
+	}
+	c.enter()
+}
+
+// mayGoOn checks the limits that stand beside the decision.
+func (c *Call) mayGoOn(f *fault.Fault, d *fault.Decision) bool {
+	server := c.session.server
+	now := time.Now()
+	used := now.Sub(c.began)
+	switch {
+	case errors.Is(f.Cause, errChanged):
+		return false
+	case d.FirstHalf && used > server.options.MaxCall/2:
+		return false
+	case f.Delivery == fault.Unsent && used > c.patienceFor(d.QueueFor):
+		return false
+	case f.RetryAfter > longestThrottle || used+f.RetryAfter > server.options.MaxCall:
+		return false
+	case c.hopeless(f):
+		return false
+	case !d.Free && !server.budget.take(now):
+		return false
+	}
+	h := server.up.Health()
+	return h.State != upstream.Dead || time.Until(h.NextAttempt) <= c.patienceFor(d.QueueFor)
+}
+
+// hopeless: somebody has to change something before it can work.
+func (c *Call) hopeless(f *fault.Fault) bool {
+	if f.Delivery != fault.Unsent && c.method == wire.MethodCall {
+		return false
+	}
+	kind := f.Kind
+	if kind == "" {
+		kind = fault.Diagnose(f.Evidence).Kind
+	}
+	about := kind.About()
+	return kind != fault.Unknown && about.Scope == fault.OfSetup && !about.Retryable
+}
+
+// isContinuation: the request carries a person's answers or a server's state.
+func (c *Call) isContinuation() bool {
+	_, answers := wire.Member(c.Msg.Params(), "inputResponses")
+	_, state := wire.Member(c.Msg.Params(), "requestState")
+	return answers || state
+}
+
+// timeUp settles a call whose time is over. The connection may be well.
+func (c *Call) timeUp(sent bool) {
+	limit := c.session.server.options.MaxCall
+	f := &fault.Fault{
+		Kind:     fault.Timeout,
+		Delivery: fault.Unsent,
+		Evidence: fault.Evidence{Text: fmt.Sprintf("no answer within %v", limit), Moment: fault.AtCall},
+	}
+	outcome := fault.NotExecuted
+	if sent {
+		f.Delivery = fault.Silent
+		outcome = fault.OutcomeUnknown
+		f.Hint = "the tool may still be running; look before you call it again"
+	}
+	if c.before == fault.OutcomeUnknown {
+		outcome = fault.OutcomeUnknown
+	}
+	c.giveUp(f, outcome)
+}
+
+// lastFault is the last real fault, for a call that ended while it waited.
+func (c *Call) lastFault(otherwise *fault.Fault) *fault.Fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.faults); n > 0 {
+		return c.faults[n-1]
+	}
+	if h := c.session.server.up.Health(); h.Cause != nil {
+		f := *h.Cause
+		f.Delivery = fault.Unsent
+		f.RetryAfter = max(0, time.Until(h.NextAttempt))
+		return &f
+	}
+	return otherwise
+}
+
+// refuse settles a call that was never sent.
+func (c *Call) refuse(f *fault.Fault) {
+	c.mu.Lock()
+	c.faults = append(c.faults, f)
+	c.mu.Unlock()
+	c.giveUp(f, fault.NotExecuted)
+}
+
+// giveUp settles a call with an answer of ours.
+func (c *Call) giveUp(f *fault.Fault, outcome fault.Outcome) {
+	if c.before == fault.OutcomeUnknown {
+		outcome = fault.OutcomeUnknown
+	}
+	explained := explain(f)
+	c.session.server.tell(Event{What: "settled", Method: c.method, Tool: c.name, Outcome: outcome, Fault: explained})
+	c.settle(Reply{Msg: c.verdict(explained, outcome), Fault: explained, Outcome: outcome})
+}
+
+// settle hands out the reply, once.
+func (c *Call) settle(r Reply) {
+	c.mu.Lock()
+	was := c.settled
+	c.settled = true
+	if c.deadline != nil {
+		c.deadline.Stop()
+	}
+	if c.patience != nil {
+		c.patience.Stop()
+	}
+	if c.waiting {
+		c.waiting = false
+		c.session.server.queue.Add(-1)
+		c.session.server.queued.Add(-int64(len(c.Msg.Raw)))
+	}
+	c.mu.Unlock()
+	if !was {
+		c.Done(r)
+	}
+}

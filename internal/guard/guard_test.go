@@ -1,0 +1,284 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+// TestMain turns the test binary into a small legacy server when it is started as
+// one. It answers by hand, so that it can also misbehave by hand.
+func TestMain(m *testing.M) {
+	if how := os.Getenv("GUARD_TEST_SERVER"); how != "" {
+		serve(how)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serve understands initialize, tools/list, and tools/call of:
+//
+//	echo  answers
+//	die   exits in the middle of the call
+//
+// how "changed" lists other definitions when started a second time; the file named
+// by GUARD_TEST_FILE tells whether it was.
+func serve(how string) {
+	again := false
+	if file := os.Getenv("GUARD_TEST_FILE"); file != "" {
+		_, err := os.Stat(file)
+		again = err == nil
+		_ = os.WriteFile(file, nil, 0o600)
+	}
+	schema := `{"type":"object"}`
+	if how == "changed" && again {
+		schema = `{"type":"object","required":["x"]}`
+	}
+	out := json.NewEncoder(os.Stdout)
+	r := wire.NewLineReader(os.Stdin, 0, nil)
+	for {
+		m, err := r.Next()
+		if err != nil {
+			return
+		}
+		reply := func(result string) {
+			_ = out.Encode(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(m.ID()), "result": json.RawMessage(result)})
+		}
+		switch m.Method() {
+		case "initialize":
+			reply(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}`)
+		case "tools/list":
+			reply(fmt.Sprintf(`{"tools":[{"name":"die","inputSchema":%s},{"name":"die_idem","inputSchema":{},"annotations":{"readOnlyHint":true}},{"name":"echo","inputSchema":%[1]s,"annotations":{"readOnlyHint":true}}]}`, schema))
+		case "tools/call":
+			name, _ := wire.Member(m.Params(), "name")
+			if strings.HasPrefix(string(name), `"die`) && !(again && string(name) == `"die_idem"`) {
+				fmt.Fprintln(os.Stderr, "panic: out of cheese")
+				os.Exit(2)
+			}
+			reply(`{"content":[{"type":"text","text":"fine"}]}`)
+		}
+	}
+}
+
+// client drives one session by hand.
+type client struct {
+	t       testing.TB
+	server  *Server
+	session *Session
+	heard   chan wire.Message
+	id      int
+}
+
+func newClient(t testing.TB, how string, o Options, env ...string) *client {
+	t.Helper()
+	c := &client{t: t, heard: make(chan wire.Message, 100)}
+	server, err := New(Spec{
+		Command: []string{os.Args[0]},
+		Env:     append(append(os.Environ(), "GUARD_TEST_SERVER="+how, "GUARD_TEST_FILE="+t.TempDir()+"/started"), env...),
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.server = server
+	c.session = server.Open(Peer{Era: wire.Legacy, Message: func(m wire.Message) { c.heard <- m }})
+	t.Cleanup(func() {
+		c.session.Close()
+		if err := server.Close(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Errorf("closing: %v", err)
+		}
+	})
+	return c
+}
+
+func (c *client) do(method, params string) Reply {
+	c.t.Helper()
+	c.id++
+	got := make(chan Reply, 2)
+	m := wire.NewRequest(fmt.Appendf(nil, "%d", c.id), method, []byte(params))
+	c.session.Do(&Call{Msg: m, Done: func(r Reply) { got <- r }})
+	select {
+	case r := <-got:
+		select {
+		case twice := <-got:
+			c.t.Errorf("%s was settled twice, the second time with %s", method, twice.Msg.Raw)
+		default:
+		}
+		return r
+	case <-time.After(20 * time.Second):
+		c.t.Fatalf("%s %s was never settled", method, params)
+		return Reply{}
+	}
+}
+
+func (c *client) greet() {
+	c.t.Helper()
+	if r := c.do("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`); r.Fault != nil {
+		c.t.Fatalf("initialize: %v", r.Fault)
+	}
+	c.session.Send(wire.NewNotification(wire.MethodInitialized, nil))
+	if r := c.do("tools/list", `{}`); r.Fault != nil {
+		c.t.Fatalf("tools/list: %v", r.Fault)
+	}
+}
+
+// verdict reads our own data out of a reply.
+func verdict(t *testing.T, r Reply) report {
+	t.Helper()
+	raw, ok := wire.Member(r.Msg.Result(), "_meta", MetaOutcome)
+	if !ok {
+		t.Fatalf("no %s in %s", MetaOutcome, r.Msg.Raw)
+	}
+	var out report
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestACallThatDiedIsUnknownAndNotRepeated(t *testing.T) {
+	c := newClient(t, "plain", Options{})
+	c.greet()
+	r := c.do("tools/call", `{"name":"die","arguments":{}}`)
+	v := verdict(t, r)
+	if v.Outcome != fault.OutcomeUnknown || v.SafeToRetry || v.Attempts != 1 {
+		t.Errorf("got %+v, want unknown, not safe, one attempt", v)
+	}
+	if v.VerifyWith != "die_idem" && v.VerifyWith != "echo" {
+		t.Errorf("verify_with is %q, want a read-only tool", v.VerifyWith)
+	}
+	text := string(r.Msg.Raw)
+	for _, want := range []string{"out of cheese", "unknown", "Do not repeat"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the answer does not say %q: %s", want, text)
+		}
+	}
+	if r := c.do("tools/call", `{"name":"echo","arguments":{}}`); r.Fault != nil {
+		t.Errorf("the call after the crash: %v", r.Fault)
+	}
+}
+
+func TestATrustedReadOnlyCallIsSentAgain(t *testing.T) {
+	var events []string
+	c := newClient(t, "plain", Options{
+		Policy:  fault.Policy{Trust: fault.TrustReadOnly},
+		OnEvent: func(e Event) { events = append(events, e.What) },
+	})
+	c.greet()
+	r := c.do("tools/call", `{"name":"die_idem","arguments":{}}`)
+	if r.Fault != nil {
+		t.Fatalf("got %v, want the server's answer", r.Fault)
+	}
+	if v := verdict(t, r); v.Outcome != fault.Executed || v.Attempts != 2 || len(v.Errors) != 1 {
+		t.Errorf("got %+v, want executed at the second attempt, the first error kept", v)
+	}
+}
+
+func TestAWaitingCallIsNotSentToAChangedTool(t *testing.T) {
+	c := newClient(t, "changed", Options{})
+	c.greet()
+	c.do("tools/call", `{"name":"die","arguments":{}}`)
+	r := c.do("tools/call", `{"name":"echo","arguments":{}}`)
+	if v := verdict(t, r); v.Outcome != fault.NotExecuted || v.Kind != fault.StaleTools {
+		t.Errorf("got %+v, want not executed because the tool has changed", v)
+	}
+	select {
+	case m := <-c.heard:
+		if m.Method() != "notifications/tools/list_changed" {
+			t.Errorf("heard %s, want list_changed", m.Raw)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the client was not told that the list has changed")
+	}
+}
+
+func TestAStatefulServerSaysThatItsMemoryIsGone(t *testing.T) {
+	c := newClient(t, "plain", Options{Stateful: true})
+	c.greet()
+	c.do("tools/call", `{"name":"die","arguments":{}}`)
+	// The restart happens with this call; what it would meet is a server without
+	// its memory.
+	c.do("tools/list", `{}`)
+	r := c.do("tools/call", `{"name":"echo","arguments":{}}`)
+	if v := verdict(t, r); v.Outcome != fault.NotExecuted {
+		t.Errorf("got %+v, want not executed", v)
+	}
+	if !strings.Contains(string(r.Msg.Raw), "memory is gone") {
+		t.Errorf("the answer does not say why: %s", r.Msg.Raw)
+	}
+	if r := c.do("tools/call", `{"name":"echo","arguments":{}}`); r.Fault != nil {
+		t.Errorf("the second call after the restart: %v", r.Fault)
+	}
+}
+
+func TestAMissingCommandIsRefusedAtOnceAndNamed(t *testing.T) {
+	server, err := New(Spec{Command: []string{"no-such-command"}, Env: os.Environ()}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &client{t: t, server: server, session: server.Open(Peer{Era: wire.Legacy, Message: func(wire.Message) {}})}
+	for range 3 {
+		begin := time.Now()
+		r := c.do("initialize", `{}`)
+		if r.Fault == nil || r.Fault.Kind != fault.CommandNotFound || r.Outcome != fault.NotExecuted {
+			t.Fatalf("got %+v, want command_not_found", r)
+		}
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("took %v to say so", took)
+		}
+	}
+	if got := server.Health(); got.State != "dead" || got.Detail != "parked" {
+		t.Errorf("health is %s (%s), want dead (parked)", got.State, got.Detail)
+	}
+}
+
+func TestACallThatTakesTooLongIsGivenUpInTime(t *testing.T) {
+	server, err := New(Spec{Command: []string{"sleep", "1000"}, Env: os.Environ()}, Options{MaxCall: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close(t.Context()) })
+	c := &client{t: t, server: server, session: server.Open(Peer{Era: wire.Legacy, Message: func(wire.Message) {}})}
+	begin := time.Now()
+	r := c.do("tools/call", `{"name":"x"}`)
+	if took := time.Since(begin); took > 700*time.Millisecond {
+		t.Errorf("took %v, want 200 ms and a little", took)
+	}
+	if r.Fault == nil || r.Fault.Kind != fault.Timeout {
+		t.Errorf("got %+v, want a time-out", r.Fault)
+	}
+}
+
+// A refusal is what hundreds of clients get, many times, while a server is down.
+func BenchmarkRefusal(b *testing.B) {
+	server, err := New(Spec{Command: []string{"no-such-command"}, Env: os.Environ()}, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := &client{t: b, server: server, session: server.Open(Peer{Era: wire.Legacy, Message: func(wire.Message) {}})}
+	c.do("initialize", `{}`)
+	m := wire.NewRequest([]byte("1"), "tools/call", []byte(`{"name":"x","arguments":{}}`))
+	b.ReportAllocs()
+	for b.Loop() {
+		done := false
+		c.session.Do(&Call{Msg: m, Done: func(Reply) { done = true }})
+		if !done {
+			b.Fatal("the refusal was not immediate")
+		}
+	}
+}
+
+func BenchmarkHealth(b *testing.B) {
+	server, err := New(Spec{Command: []string{"x"}}, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		_ = server.Health()
+	}
+}

@@ -1,0 +1,116 @@
+package guard
+
+import (
+	"sync"
+	"time"
+)
+
+// ramp decides how many calls may be on their way at once when a server is not
+// well. While it is down one call goes ahead and finds out whether it is back; the
+// others wait. When it is back they are let in slowly: one, then two, then four,
+// and no more than rampCap at once until it has worked for a while. All that
+// waited would otherwise fall on it together.
+type ramp struct {
+	mu      sync.Mutex
+	up      bool      // the server is there; the zero value is the time before the first start
+	since   time.Time // of the recovery; zero when there is nothing to be careful about
+	running int
+	waiting []func()
+	ticking bool
+}
+
+const (
+	rampStep = 250 * time.Millisecond
+	rampCap  = 16
+	rampFor  = 10 * time.Second
+)
+
+// close says that the server is down, open that it is back.
+func (r *ramp) close() {
+	r.mu.Lock()
+	r.up = false
+	r.mu.Unlock()
+}
+
+func (r *ramp) open(now time.Time) {
+	r.mu.Lock()
+	if !r.up {
+		r.up, r.since = true, now
+	}
+	r.mu.Unlock()
+	r.release()
+}
+
+// room is how many calls may run at once; 0 means any number. The caller holds mu.
+func (r *ramp) room(now time.Time) int {
+	switch {
+	case !r.up:
+		return 1
+	case r.since.IsZero():
+		return 0
+	}
+	age := now.Sub(r.since)
+	if age >= rampFor {
+		r.since = time.Time{}
+		return 0
+	}
+	return min(rampCap, 1<<min(int(age/rampStep), 10))
+}
+
+// enter runs start now, or as soon as there is room for it. Each start must be
+// followed by one leave.
+func (r *ramp) enter(start func()) {
+	r.mu.Lock()
+	room := r.room(time.Now())
+	if room > 0 && (r.running >= room || len(r.waiting) > 0) {
+		r.waiting = append(r.waiting, start)
+		r.tick()
+		r.mu.Unlock()
+		return
+	}
+	r.running++
+	r.mu.Unlock()
+	start()
+}
+
+// leave says that a call that entered has ended.
+func (r *ramp) leave() {
+	r.mu.Lock()
+	r.running--
+	idle := len(r.waiting) == 0
+	r.mu.Unlock()
+	if !idle {
+		r.release()
+	}
+}
+
+// release starts what there is room for.
+func (r *ramp) release() {
+	r.mu.Lock()
+	room := r.room(time.Now())
+	var ready []func()
+	for len(r.waiting) > 0 && (room == 0 || r.running < room) {
+		ready = append(ready, r.waiting[0])
+		r.waiting = r.waiting[1:]
+		r.running++
+	}
+	r.tick()
+	r.mu.Unlock()
+	for _, start := range ready {
+		start()
+	}
+}
+
+// tick has another look soon: room grows with time, too. The caller holds mu.
+func (r *ramp) tick() {
+	if len(r.waiting) == 0 || r.ticking {
+		return
+	}
+	r.ticking = true
+	time.AfterFunc(rampStep, func() {
+		r.mu.Lock()
+		r.ticking = false
+		r.mu.Unlock()
+		r.release()
+	})
+}
