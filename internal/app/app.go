@@ -60,7 +60,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		DieWithUs: true,
 		URL:       o.URL,
 		Header:    header,
-	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall, Arguments: o.Arguments})
+	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall, Arguments: o.Arguments, OnEvent: tellPerson(o.Log)})
 	if err != nil {
 		return err
 	}
