@@ -129,18 +129,8 @@ func (m *mender) start(first verdict) {
 		m.search(args, first, nil, 1)
 		return
 	}
-	args, change, ok := fromText(args)
-	if !ok {
-		return
-	}
-	changes := []Change{change}
-	v := m.schema.examine(args)
-	switch {
-	case v.unchecked != "" || v.broken != nil:
-	case v.valid():
-		m.settle(args, v, changes)
-	default:
-		m.search(args, v, changes, 1)
+	if out, change, ok := fromText(args); ok {
+		m.follow(out, []Change{change}, 0)
 	}
 }
 
@@ -160,6 +150,7 @@ func (m *mender) search(args []byte, v verdict, changes []Change, round int) {
 	}
 }
 
+// follow looks at a call after a round of changes.
 func (m *mender) follow(args []byte, changes []Change, round int) {
 	switch v := m.schema.examine(args); {
 	case v.unchecked != "" || v.broken != nil:
