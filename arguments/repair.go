@@ -2,6 +2,7 @@ package arguments
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -189,7 +190,14 @@ func (p plan) apply(args []byte) ([]byte, []Change, bool) {
 	if len(p) > maxEdits {
 		return nil, nil, false
 	}
-	slices.SortStableFunc(p, func(a, b edit) int { return int(a.op) - int(b.op) })
+	// Within an operation by place: the engine's order is that of a map. Members
+	// that are added stay in the order of the schema.
+	slices.SortStableFunc(p, func(a, b edit) int {
+		if order := cmp.Or(cmp.Compare(a.op, b.op), comparePaths(a.path, b.path)); order != 0 || a.op == insert {
+			return order
+		}
+		return cmp.Compare(a.key, b.key)
+	})
 	var changes []Change
 	for _, e := range p {
 		out, change, ok := splice(args, e)
