@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -60,6 +61,12 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 	if sc.Relayed && !sys.Relays {
 		return nil, errNotOffered
 	}
+	if sys.LegacyOnly {
+		sc.Eras = legacyOf(sc.Eras)
+		if len(sc.Eras) == 0 {
+			return nil, errNotOffered
+		}
+	}
 	e := &Episode{Scenario: sc, System: sys, N: n, Quick: b.quick}
 	e.Era = sc.Eras[n%len(sc.Eras)]
 	e.Rand = rand.New(rand.NewPCG(uint64(b.seed), uint64(n)<<16|hash(sc.ID)))
@@ -84,6 +91,13 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 	}
 	e.Play(e)
 	return e.finish()
+}
+
+func legacyOf(eras []string) []string {
+	if slices.Contains(eras, "legacy") {
+		return legacyOnly
+	}
+	return nil
 }
 
 func hash(s string) uint64 {
@@ -137,11 +151,20 @@ func (e *Episode) start(self string) error {
 // connect adds a client. A system that cannot shake hands because its server
 // is broken will be asked all the same: how it answers then is the point.
 func (e *Episode) connect() *driver.Client {
-	c := e.Proc.Client(e.Era == "modern")
+	era := e.Era
+	if e.Speaks != nil {
+		era = e.Speaks(e)
+	}
+	c := e.Proc.Client(era == "modern")
 	ctx, stop := context.WithTimeout(e.ctx, e.Deadline)
 	defer stop()
 	if c.Connect(ctx) == nil {
-		c.Ask(ctx, "tools/list", map[string]any{})
+		reply, _ := c.Ask(ctx, "tools/list", map[string]any{})
+		// A hub gathers its servers' tools in the background.
+		for c.Prefix != "" && ctx.Err() == nil && (reply == nil || !strings.Contains(string(reply.Result), c.Prefix)) {
+			e.Sleep(50 * time.Millisecond)
+			reply, _ = c.Ask(ctx, "tools/list", map[string]any{})
+		}
 	}
 	e.Clients = append(e.Clients, c)
 	return c
@@ -162,22 +185,33 @@ func (e *Episode) op(i int, tool string) *driver.Op {
 // serveHTTP starts the server and the proxy before it, and sets the URL.
 func (e *Episode) serveHTTP(command []string, wire []inject.Rule, up *system.Upstream) error {
 	scheme := "http"
+	var files inject.CertFiles
 	if e.TLS != "" {
 		scheme = "https"
-		files, err := inject.BadCertificate(e.Dir, e.Variant(2) == 0)
-		if err != nil {
+		flaw := inject.NoFlaw
+		if e.TLS == "bad" {
+			flaw = []inject.Flaw{inject.Expired, inject.OtherHost}[e.Variant(2)]
+		}
+		var err error
+		if files, err = inject.Certificate(e.Dir, flaw); err != nil {
 			return err
 		}
-		command = append(command, "--cert", files.Cert, "--key", files.Key)
 		up.Env = append(up.Env, "SSL_CERT_FILE="+files.CA, "NODE_EXTRA_CA_CERTS="+files.CA)
+	}
+	if e.TLS == "bad" {
+		command = append(command, "--cert", files.Cert, "--key", files.Key)
 	}
 	addr, err := e.startServer(command)
 	if err != nil {
 		return err
 	}
-	if e.TLS != "" {
+	switch e.TLS {
+	case "bad":
 		e.Proxy, err = inject.NewRawProxy(addr)
-	} else {
+	case "h2":
+		// The first few requests are the handshake.
+		e.Proxy, err = inject.NewH2Proxy(addr, files, 6)
+	default:
 		e.Proxy, err = inject.NewProxy(addr, wire)
 	}
 	if err != nil {
@@ -216,27 +250,28 @@ func (e *Episode) Received(op string) int {
 	return n
 }
 
-// SentAgain is the time between a refusal of op and its next arrival, 0 when it
-// did not come again.
-func (e *Episode) SentAgain(op string) time.Duration {
-	var refused time.Duration
+// Early reports whether op came again before the time that a refusal asked for.
+func (e *Episode) Early(op string) bool {
+	var until time.Duration
 	for _, l := range e.Book() {
 		switch {
 		case l.Op != op:
 		case l.Kind == ledger.Refused:
-			refused = l.At
-		case l.Kind == ledger.Recv && refused > 0:
-			return l.At - refused
+			if wait, err := time.ParseDuration(l.Note); err == nil {
+				until = l.At + wait
+			}
+		case l.Kind == ledger.Recv && l.At < until:
+			return true
 		}
 	}
-	return 0
+	return false
 }
 
 // startServer runs the ledger over HTTP and waits until it listens.
 func (e *Episode) startServer(command []string) (string, error) {
 	before := e.Book()
 	cmd := exec.Command(command[0], append(command[1:], "--http", "127.0.0.1:0")...)
-	cmd.Env = append(os.Environ(), inject.Marker+"="+e.Dir)
+	cmd.Env = append(os.Environ(), ledger.Marker+"="+e.Dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	log, err := os.Create(filepath.Join(e.Dir, "server"))
 	if err != nil {
@@ -384,8 +419,8 @@ func (e *Episode) finish() (*oracle.Score, error) {
 // Variant picks one of n ways, the next one in each round of the eras.
 func (e *Episode) Variant(n int) int { return e.N / len(e.Eras) % n }
 
-// for_ is how long a row waits: long in a full run, short in a quick one.
-func (e *Episode) for_(full, quick time.Duration) time.Duration {
+// Long is how long a row waits: long in a full run, short in a quick one.
+func (e *Episode) Long(full, quick time.Duration) time.Duration {
 	if e.Quick {
 		return quick
 	}

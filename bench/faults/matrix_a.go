@@ -78,7 +78,7 @@ var processFaults = []Scenario{
 		ID: "A07", Title: "crash at start, always", Slow: true, Reach: oracle.Hopeless, Deadline: 5 * time.Second,
 		Plan: ledger.Plan{Faults: []ledger.Fault{{At: ledger.AtStart, Times: -1, Do: ledger.Exit, N: 1}}},
 		Play: func(e *Episode) {
-			for begin := time.Now(); time.Since(begin) < e.for_(12*time.Second, 4*time.Second); {
+			for begin := time.Now(); time.Since(begin) < e.Long(12*time.Second, 4*time.Second); {
 				op := e.op(len(e.all), ledger.Plain)
 				e.Run([]*driver.Op{op})
 			}
@@ -152,7 +152,7 @@ var processFaults = []Scenario{
 		ID: "A13", Title: "a CPU-bound tool that blocks the event loop (20 s; quick 4 s)", Slow: true, Quick: true,
 		Deadline: 40 * time.Second, Reach: oracle.Harmless, Ops: 6, AtOnce: 3,
 		Play: func(e *Episode) {
-			e.Ops[1].Args = map[string]any{"burn_ms": int(e.for_(20*time.Second, 4*time.Second).Milliseconds())}
+			e.Ops[1].Args = map[string]any{"burn_ms": int(e.Long(20*time.Second, 4*time.Second).Milliseconds())}
 			go func() {
 				if e.Await(e.Deadline, wrote(ledger.Begin, e.Ops[1].ID)) {
 					e.Struck(0, "event loop blocked")
@@ -167,7 +167,7 @@ var processFaults = []Scenario{
 		Deadline: 90 * time.Second, Reach: oracle.Harmless, Ops: 3, AtOnce: 3,
 		Play: func(e *Episode) {
 			for _, op := range e.Ops {
-				op.Args = map[string]any{"work_ms": int(e.for_(60*time.Second, 6*time.Second).Milliseconds()), "progress_ms": 1000}
+				op.Args = map[string]any{"work_ms": int(e.Long(60*time.Second, 6*time.Second).Milliseconds()), "progress_ms": 1000}
 			}
 			go func() {
 				if e.Await(e.Deadline, wrote(ledger.Begin, e.Ops[1].ID)) {
@@ -234,8 +234,9 @@ var processFaults = []Scenario{
 	},
 	{
 		ID: "A22", Title: "a wrapper dies and leaves the server behind", Slow: true, Quick: true,
-		Command: func(_ *Episode, cmd []string) []string {
-			return []string{"sh", "-c", `sleep 600 & "$@"; exit 1`, "wrapper", cmd[0], cmd[1], cmd[2], cmd[3]}
+		Command: func(e *Episode, cmd []string) []string {
+			script := ledger.Marker + "=" + e.Dir + ` sleep 600 & "$@"; exit 1`
+			return append([]string{"sh", "-c", script, "wrapper"}, cmd...)
 		},
 		Play: func(e *Episode) {
 			e.Run(e.Ops[:4])

@@ -20,7 +20,7 @@ var fleetFaults = []Scenario{
 		Play: func(e *Episode) {
 			// The first round may wait for a start that could still succeed.
 			e.Run(e.Ops)
-			begin, until := ledger.Now(), time.Now().Add(e.for_(60*time.Second, 3*time.Second))
+			begin, until := ledger.Now(), time.Now().Add(e.Long(60*time.Second, 3*time.Second))
 			cpu := inject.CPU(e.Proc.Pid())
 			took := e.hammer(500, until)
 			if spent := inject.CPU(e.Proc.Pid()) - cpu; spent > (ledger.Now()-begin)/20 {
@@ -52,7 +52,7 @@ var fleetFaults = []Scenario{
 	{
 		ID: "F04", Title: "a server that flaps, 1 s up and 1 s down (20 s; quick 6 s)", Slow: true, Reach: oracle.Hopeless, Deadline: 10 * time.Second,
 		Play: func(e *Episode) {
-			until := time.Now().Add(e.for_(20*time.Second, 6*time.Second))
+			until := time.Now().Add(e.Long(20*time.Second, 6*time.Second))
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for time.Now().Before(until) {

@@ -20,13 +20,16 @@ type Scenario struct {
 	// Eras of the server, one after the other; by default legacy over stdio, and
 	// legacy and modern over HTTP.
 	Eras []string
+	// Speaks is the era of the clients where it is not the server's.
+	Speaks func(e *Episode) string
 	// Plan is what the server does wrong, Wire what the network does (HTTP).
 	Plan ledger.Plan
 	Wire []inject.Rule
 	// Vary changes both for each episode, from the seed.
 	Vary func(e *Episode, p *ledger.Plan, wire []inject.Rule)
 
-	// TLS "bad" serves HTTPS with a certificate that must not be accepted.
+	// TLS "bad" serves HTTPS with a certificate that must not be accepted, "h2"
+	// serves HTTP/2 and has one request refused.
 	TLS string
 	// Secret is a bearer token that the system shall send to its server only.
 	Secret string

@@ -28,6 +28,13 @@ func (b *bench) findSystems(ctx context.Context) error {
 			all = append(all, s)
 		}
 	}
+	if b.npm {
+		more, err := system.InstallNPM(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, more...)
+	}
 	for _, c := range b.custom {
 		name, line, ok := strings.Cut(c, "=")
 		if !ok || line == "" {

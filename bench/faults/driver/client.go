@@ -54,6 +54,9 @@ type conn interface {
 
 // Client is one MCP client.
 type Client struct {
+	// Prefix stands before the name of every tool.
+	Prefix string
+
 	conn   conn
 	modern bool
 	nextID atomic.Int64
@@ -122,7 +125,7 @@ func (c *Client) Do(ctx context.Context, op *Op) {
 	for k, v := range op.Args {
 		args[k] = v
 	}
-	params := map[string]any{"name": op.Tool, "arguments": args}
+	params := map[string]any{"name": c.Prefix + op.Tool, "arguments": args}
 	if _, ok := args["progress_ms"]; ok {
 		params["_meta"] = map[string]any{"progressToken": op.ID}
 	}

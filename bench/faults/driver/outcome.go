@@ -93,7 +93,7 @@ func readOutcome(m *rpc.Message) (Outcome, *Statement, string) {
 var (
 	saysUnknown      = regexp.MustCompile(`(?i)\b(outcome( is)? unknown|unknown outcome|may (or may not )?have (run|been executed))\b`)
 	claimsNothingRan = regexp.MustCompile(`(?i)\b(rejected by transport|not executed|not sent|never sent|refused|session not found|no valid session|unauthori[sz]ed|forbidden|too many requests|not found|not connected)\b|\b4(00|01|03|04|05|09|13|15|29)\b`)
-	claimsNothing    = regexp.MustCompile(`(?i)\b(connection (was )?(closed|reset|lost)|client is closing|EOF|timed? ?out|time-out|deadline exceeded|terminated|broken pipe|reset by peer|hang up|aborted|fetch failed|disconnect(ed)?|exited|closed|invalid character|unexpected (token|end)|parse error|not valid JSON|trailing data|inbound .* exceeded|invalid (message|JSON))\b|\b5(00|02|03|04|24)\b`)
+	claimsNothing    = regexp.MustCompile(`(?i)\b(connection (was )?(closed|reset|lost)|client is closing|EOF|timed? ?out|time-out|deadline exceeded|terminated|broken pipe|reset by peer|hang up|aborted|fetch failed|disconnect(ed)?|exited|closed|(process|server) (has )?(failed|died|crashed|ended)|invalid character|unexpected (token|end)|parse error|not valid JSON|trailing data|inbound .* exceeded|invalid (message|JSON))\b|\b5(00|02|03|04|24)\b`)
 )
 
 func readError(code int, text string) Outcome {

@@ -12,16 +12,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// Marker is the name of the environment variable by which every process of an
-// episode is known, however far it drifted from the one that started it.
-const Marker = "FAULTS_EPISODE"
+	"github.com/mcpmend/mcpmend/bench/faults/ledger"
+)
 
 // Survivors lists the live processes of an episode: those that carry its mark
 // or name its directory. Zombies do not count; they are only unread news.
 func Survivors(dir string) []int {
-	mark, self := []byte(Marker+"="+dir+"\x00"), os.Getpid()
+	mark, self := []byte(ledger.Marker+"="+dir+"\x00"), os.Getpid()
 	var pids []int
 	for _, pid := range allPids() {
 		if pid == self {

@@ -17,9 +17,18 @@ import (
 // CertFiles are where a certificate, its key and the authority that signed it lie.
 type CertFiles struct{ CA, Cert, Key string }
 
-// BadCertificate makes an authority and has it sign a certificate that is
-// wrong in one way only: expired, or for another host.
-func BadCertificate(dir string, expired bool) (CertFiles, error) {
+// Flaw is what is wrong with a certificate.
+type Flaw string
+
+const (
+	NoFlaw    Flaw = ""
+	Expired   Flaw = "expired"
+	OtherHost Flaw = "other host"
+)
+
+// Certificate makes an authority and has it sign a certificate for the loopback
+// with at most one flaw.
+func Certificate(dir string, flaw Flaw) (CertFiles, error) {
 	files := CertFiles{filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
 	now := time.Now()
 	ca := &x509.Certificate{
@@ -31,8 +40,11 @@ func BadCertificate(dir string, expired bool) (CertFiles, error) {
 		NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	if expired {
-		leaf.IPAddresses, leaf.NotAfter = []net.IP{net.IPv4(127, 0, 0, 1)}, now.Add(-24*time.Hour)
+	if flaw != OtherHost {
+		leaf.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	}
+	if flaw == Expired {
+		leaf.NotAfter = now.Add(-24 * time.Hour)
 	}
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -83,7 +83,9 @@ func (s *server) serveHTTP(o options) int {
 	mux.HandleFunc("POST /mcp", s.post)
 	mux.HandleFunc("GET /mcp", s.get)
 	mux.HandleFunc("DELETE /mcp", s.delete)
-	h := &http.Server{Handler: mux}
+	h := &http.Server{Handler: mux, Protocols: new(http.Protocols)}
+	h.Protocols.SetHTTP1(true)
+	h.Protocols.SetUnencryptedHTTP2(true)
 	if o.cert != "" {
 		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
 		if err != nil {
@@ -265,8 +267,8 @@ func (h *httpReply) spoil(f Fault, a *answer, body []byte) bool {
 	switch f.Do {
 	case Respond:
 		for k, v := range f.Header {
-			if k == "Retry-After" && v == "date" {
-				v = time.Now().Add(time.Second + 500*time.Millisecond).UTC().Format(http.TimeFormat)
+			if k == "Retry-After" {
+				v = h.retryAfter(v, a.call)
 			}
 			h.w.Header().Set(k, v)
 		}
@@ -281,6 +283,18 @@ func (h *httpReply) spoil(f Fault, a *answer, body []byte) bool {
 		h.w.Write(expand(f, a, body))
 	}
 	return true
+}
+
+// retryAfter writes down until when the client is to wait, which for a date is
+// not a whole number of seconds from now.
+func (h *httpReply) retryAfter(v string, c *call) string {
+	until := time.Now().Add(time.Second)
+	if v == "date" {
+		until = time.Now().Add(2500 * time.Millisecond).Truncate(time.Second)
+		v = until.UTC().Format(http.TimeFormat)
+	}
+	h.server.book.Write(false, Line{Kind: Refused, Op: c.op, Tool: c.tool, Note: time.Until(until).String()})
+	return v
 }
 
 // cut ends the connection under the answer, with a reset or an ordinary close.

@@ -6,6 +6,11 @@ import (
 	"path/filepath"
 )
 
+// Marker is the name of the environment variable by which every process of an
+// episode is known, however far it drifted from the one that started it. Its
+// value is the episode's directory.
+const Marker = "FAULTS_EPISODE"
+
 // Plan is what a scenario tells the server before it starts. It lies in the
 // episode's directory and not in the environment, because systems under test
 // differ in what they hand down to their children.

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -153,7 +154,7 @@ func (s *server) serve(ctx context.Context, m *rpc.Message, c *call, tell func(*
 		}
 		s.book.Write(false, Line{Kind: Init, Note: "initialize"})
 		return &answer{msg: rpc.Answer(m.ID, map[string]any{
-			"protocolVersion": rpc.Legacy, "serverInfo": info,
+			"protocolVersion": agree(m), "serverInfo": info,
 			"capabilities": map[string]any{"tools": map[string]any{"listChanged": true}},
 		})}
 	case "server/discover":
@@ -164,6 +165,18 @@ func (s *server) serve(ctx context.Context, m *rpc.Message, c *call, tell func(*
 		return &answer{msg: s.list(m)}
 	}
 	return &answer{msg: rpc.Refuse(m.ID, -32601, "method not found: %s", m.Method)}
+}
+
+// agree takes the client's version of the protocol if it is one of the legacy era.
+func agree(m *rpc.Message) string {
+	var p struct {
+		Version string `json:"protocolVersion"`
+	}
+	json.Unmarshal(m.Params, &p)
+	if slices.Contains([]string{"2024-11-05", "2025-03-26", "2025-06-18"}, p.Version) {
+		return p.Version
+	}
+	return rpc.Legacy
 }
 
 var info = map[string]any{"name": "ledger", "version": "1"}
@@ -203,6 +216,11 @@ func (s *server) call(ctx context.Context, c *call, tell func(*rpc.Message)) *an
 	defer s.running.Add(-1)
 
 	ans := &answer{call: c}
+	if s.plan.Era == "modern" && !c.modern {
+		s.book.Write(false, Line{Kind: Refused, Op: c.op, Tool: c.tool, Note: "no protocol version"})
+		ans.msg = rpc.Refuse(c.id, -32602, "the request does not say its protocol version")
+		return ans
+	}
 	if ans.spoil = s.reach(AfterRead, c); ans.spoil != nil {
 		s.book.Write(false, Line{Kind: Refused, Op: c.op, Tool: c.tool})
 		ans.msg = s.result(c)

@@ -237,7 +237,7 @@ func (s *server) strike(f Fault, c *call) {
 	case ExhaustFds:
 		exhaustFiles()
 	case Fork:
-		fork(f.N)
+		s.fork(f.N)
 	case Flood:
 		go flood(f.N)
 	case Notify:
@@ -297,9 +297,12 @@ func exhaustFiles() {
 	syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim)
 }
 
-func fork(n int) {
+// fork starts children that carry the episode's mark, so that they can be found
+// even if a system gave this server an environment of its own.
+func (s *server) fork(n int) {
 	for range n {
 		cmd := exec.Command("sleep", "600")
+		cmd.Env = append(os.Environ(), Marker+"="+s.points.dir)
 		cmd.Start()
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +20,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/bench/faults/driver"
-	"github.com/mcpmend/mcpmend/bench/faults/inject"
+	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
 )
 
@@ -46,6 +48,15 @@ type System struct {
 	HTTP  func(Upstream) []string
 	// URL finds the address in what the system prints when it listens.
 	URL *regexp.Regexp
+	// Port is for systems that must be told where to listen: it returns the
+	// command line and the address that will be theirs.
+	Port func(u Upstream, port int, dir string) (argv []string, url string)
+	// SSE: clients are served over the old HTTP+SSE transport.
+	SSE bool
+	// Prefix is what the system puts before the names of tools.
+	Prefix string
+	// LegacyOnly systems cannot stand before a modern server.
+	LegacyOnly bool
 	// Relays is true when the system speaks both eras to its clients; all others
 	// are spoken to in the legacy era.
 	Relays bool
@@ -67,20 +78,16 @@ type Process struct {
 
 // Start runs s in front of u. With many, clients come over HTTP.
 func (s *System) Start(ctx context.Context, dir string, u Upstream, many bool) (*Process, error) {
-	build := s.Stdio
-	if many || build == nil {
-		many, build = true, s.HTTP
+	argv, url, err := s.commandLine(dir, u, many)
+	if err != nil {
+		return nil, err
 	}
-	if build == nil {
-		return nil, ErrCannot
-	}
-	argv := build(u)
 	if argv == nil {
 		return nil, ErrCannot
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), inject.Marker+"="+dir)
+	cmd.Env = append(os.Environ(), ledger.Marker+"="+dir)
 	cmd.Env = append(cmd.Env, u.Env...)
 	// Pipes of our own: those of exec are closed by Wait under a reader's hands.
 	childIn, in, err := os.Pipe()
@@ -105,15 +112,77 @@ func (s *System) Start(ctx context.Context, dir string, u Upstream, many bool) (
 		out.Close()
 		return nil, err
 	}
-	p := &Process{system: s, cmd: cmd, in: in, out: out, exited: make(chan struct{})}
+	p := &Process{system: s, cmd: cmd, in: in, out: out, url: url, exited: make(chan struct{})}
 	go func() { cmd.Wait(); close(p.exited) }()
-	if many {
-		if p.url, err = p.address(ctx, dir); err != nil {
-			p.Stop()
-			return nil, err
-		}
+	switch {
+	case url == askSystem:
+		p.url, err = p.address(ctx, dir)
+	case url != "":
+		go io.Copy(io.Discard, out)
+		err = p.awaitListening(ctx, dir)
+	}
+	if err != nil {
+		p.Stop()
+		return nil, err
 	}
 	return p, nil
+}
+
+// askSystem stands for an address that the system will print.
+const askSystem = "?"
+
+// commandLine picks how s is started; the url is "" for stdio.
+func (s *System) commandLine(dir string, u Upstream, many bool) (argv []string, url string, err error) {
+	if s.Stdio != nil && !many {
+		if argv := s.Stdio(u); argv != nil {
+			return argv, "", nil
+		}
+	}
+	if s.HTTP != nil {
+		return s.HTTP(u), askSystem, nil
+	}
+	if s.Port != nil {
+		port, err := freePort()
+		if err != nil {
+			return nil, "", err
+		}
+		argv, url := s.Port(u, port, dir)
+		return argv, url, nil
+	}
+	return nil, "", ErrCannot
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// awaitListening waits until the system accepts connections.
+func (p *Process) awaitListening(ctx context.Context, dir string) error {
+	u, err := neturl.Parse(p.url)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if c, err := net.Dial("tcp", u.Host); err == nil {
+			c.Close()
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.exited:
+			text, _ := os.ReadFile(filepath.Join(dir, "stderr"))
+			return fmt.Errorf("%s ended before it listened: %s", p.system.Name, tail(text))
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not listen: %w", p.system.Name, ctx.Err())
+		}
+	}
 }
 
 // address waits for the system to say where it listens, on stdout or stderr.
@@ -158,10 +227,17 @@ func tail(text []byte) string {
 // Client connects one more client; over stdio there can be only one.
 func (p *Process) Client(modern bool) *driver.Client {
 	modern = modern && p.system.Relays
-	if p.url != "" {
-		return driver.NewHTTP(p.url, modern)
+	var c *driver.Client
+	switch {
+	case p.system.SSE:
+		c = driver.NewSSE(p.url)
+	case p.url != "":
+		c = driver.NewHTTP(p.url, modern)
+	default:
+		c = driver.NewStdio(p.in, p.out, modern)
 	}
-	return driver.NewStdio(p.in, p.out, modern)
+	c.Prefix = p.system.Prefix
+	return c
 }
 
 // URL is where the system listens, "" when it does not.

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcpmend/mcpmend/bench/faults/ledger"
+	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+	"github.com/mcpmend/mcpmend/bench/faults/system"
+)
+
+// TestMain lets the test binary play the roles that the program plays.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "ledger":
+			os.Exit(ledger.Main(os.Args[2:]))
+		case "direct":
+			os.Exit(system.RunDirect(os.Args[2:]))
+		case "naive":
+			os.Exit(system.RunNaive(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// play runs one episode of a row against a system.
+func play(t *testing.T, id string, build func(self string) *system.System, n int) *oracle.Score {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{quick: true, seed: 1, self: self, dir: t.TempDir()}
+	for _, s := range matrix() {
+		if s.ID != id {
+			continue
+		}
+		score, err := b.play(context.Background(), s, build(self), n)
+		if err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		if score.Void != "" {
+			t.Fatalf("%s is void: %s", id, score.Void)
+		}
+		return score
+	}
+	t.Fatalf("no row %s", id)
+	return nil
+}
+
+func TestTheControlShowsNothing(t *testing.T) {
+	for _, build := range []func(string) *system.System{system.Direct, system.Naive} {
+		s := play(t, "Z00", build, 0)
+		if s.Verdicts[oracle.Correct] != s.Ops || len(s.Zeros()) > 0 || s.Strikes > 0 {
+			t.Errorf("without a fault: %+v", s)
+		}
+	}
+}
+
+func TestCatchesTheProxyThatAlwaysTriesAgain(t *testing.T) {
+	for _, id := range []string{"A03", "A04", "C03", "C07", "D05"} {
+		if s := play(t, id, system.Naive, 0); s.Verdicts[oracle.Duplicate] == 0 {
+			t.Errorf("%s: no duplicate among %v", id, s.Verdicts)
+		}
+	}
+}
+
+func TestCatchesAClaimOfNonExecution(t *testing.T) {
+	// The bare SDK calls a broken connection "rejected by transport".
+	if s := play(t, "C03", system.Direct, 0); s.Verdicts[oracle.Misreported] == 0 {
+		t.Errorf("no misreport among %v", s.Verdicts)
+	}
+}
+
+func TestNothingOfACallReadBeforeTheCrashIsSaidToBeHealable(t *testing.T) {
+	s := play(t, "A02", system.Direct, 0)
+	if s.Verdicts[oracle.Honest] != s.Ops || s.Healable != s.Ops-together {
+		t.Errorf("healable %d of %d, verdicts %v; want the %d that were never read", s.Healable, s.Ops, s.Verdicts, s.Ops-together)
+	}
+}
+
+func TestCallsLeftInThePipeAreHealable(t *testing.T) {
+	s := play(t, "A01", system.Naive, 0)
+	if s.Verdicts[oracle.Correct] != s.Ops || s.Healable < together || s.Healed != s.Healable {
+		t.Errorf("healed %d of %d, verdicts %v; want all of at least %d", s.Healed, s.Healable, s.Verdicts, together)
+	}
+}
+
+func TestSameSeedSameFaults(t *testing.T) {
+	a, b := play(t, "A03", system.Naive, 3), play(t, "A03", system.Naive, 3)
+	if a.Verdicts[oracle.Duplicate] != b.Verdicts[oracle.Duplicate] || a.Permitted != b.Permitted {
+		t.Errorf("two runs of one episode: %v and %v", a.Verdicts, b.Verdicts)
+	}
+}
+
+// A row that is neither run nor explained would be skipped in silence.
+func TestEveryRowOfTheMatrixIsThere(t *testing.T) {
+	have := map[string]int{}
+	run := 0
+	for _, s := range matrix() {
+		have[s.ID[:1]]++
+		if s.Pending == "" {
+			run++
+		}
+	}
+	for part, want := range map[string]int{"A": 26, "B": 15, "C": 23, "D": 11, "F": 5, "H": 9} {
+		if have[part] != want {
+			t.Errorf("part %s has %d rows, want %d", part, have[part], want)
+		}
+	}
+	if run < 78 {
+		t.Errorf("%d rows are run, want at least 78", run)
+	}
+}
+
+func TestThePictureNamesEverySystem(t *testing.T) {
+	b := &bench{systems: []*system.System{system.Direct(""), system.Naive("")}}
+	for _, s := range b.systems {
+		if !strings.Contains(b.picture(), s.Name) {
+			t.Errorf("%s is not in the picture", s.Name)
+		}
+	}
+}
