@@ -6,7 +6,7 @@
 // The same calls go to the same server in four ways:
 //
 //	direct   nothing in between
-//	floor    a copy of the bytes that finds the ends of messages, and does no more
+//	floor    a copy of the bytes that finds the ends of messages, and does nothing else
 //	mcpmend  mcpmend run
 //	bridge   a client and a server of go-sdk, back to back
 //
@@ -88,7 +88,7 @@ func run(ctx context.Context, quick bool, only []string) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := &report{Quick: quick}
+	rep := &report{Quick: quick, Load: loadAverage()}
 	for _, t := range []transport{stdioTransport, httpTransport} {
 		if !slices.Contains(only, t.name) {
 			continue
