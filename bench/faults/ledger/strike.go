@@ -83,6 +83,8 @@ func (p *points) applies(i int, f Fault, c *call) bool {
 		return false
 	case c == nil:
 		return true
+	case c.index < 0: // warming up
+		return false
 	}
 	if f.Op != Any {
 		return f.Op == c.index
