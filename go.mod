@@ -8,8 +8,11 @@ require (
 	golang.org/x/sys v0.41.0
 )
 
+require golang.org/x/text v0.14.0 // indirect
+
 require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect

@@ -6,13 +6,20 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/mcpmend/mcpmend v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	golang.org/x/sys v0.41.0
+)
+
+require (
+	github.com/dlclark/regexp2 v1.11.5 // indirect
+	golang.org/x/text v0.14.0 // indirect
 )
 
 require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
+	github.com/tiktoken-go/tokenizer v0.7.0
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	golang.org/x/oauth2 v0.35.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect

@@ -21,6 +21,7 @@ type bench struct {
 	version string // of the suite
 	server  string // path of go-sdk's everything server
 	client  string // path of go-sdk's everything client
+	onOurs  string // path of a client on mcpmend.Transport
 	mcpmend string
 }
 
@@ -37,6 +38,9 @@ func assemble(ctx context.Context, r *rig.Rig) (*bench, error) {
 		return nil, err
 	}
 	if b.client, err = r.Go(ctx, rig.EverythingClient); err != nil {
+		return nil, err
+	}
+	if b.onOurs, err = r.Go(ctx, rig.TestClient); err != nil {
 		return nil, err
 	}
 	b.mcpmend, err = r.Mcpmend(ctx)
@@ -114,8 +118,8 @@ const (
 )
 
 // clientSide compares the client suite: the SDK's own client, the same with
-// mcpmend on the way to the mock server, and binary if there is one.
-func (b *bench) clientSide(ctx context.Context, rep *report, revision, binary string) error {
+// mcpmend on the way to the mock server, and a client on our Transport.
+func (b *bench) clientSide(ctx context.Context, rep *report, revision string) error {
 	direct, err := b.suite.client(ctx, revision, b.client)
 	if err != nil {
 		return err
@@ -126,10 +130,7 @@ func (b *bench) clientSide(ctx context.Context, rep *report, revision, binary st
 		return err
 	}
 	rep.add("client", revision, "mcpmend run URL", direct, through.without(notForwarded))
-	if binary == "" {
-		return nil
-	}
-	if through, err = b.suite.client(ctx, revision, binary); err != nil {
+	if through, err = b.suite.client(ctx, revision, b.onOurs); err != nil {
 		return err
 	}
 	rep.add("client", revision, "client on mcpmend.Transport", direct, through.without(notForwarded))

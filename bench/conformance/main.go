@@ -3,14 +3,14 @@
 // check that went differently. Being a layer that nobody notices means that there
 // are none.
 //
-//	go run ./bench/conformance [--quick] [--json] [--client-binary PATH]
+//	go run ./bench/conformance [--quick] [--json] [--client-binary COMMAND]
 //
 // The server is go-sdk's everything server, behind stdio and behind HTTP. The suite
 // only speaks HTTP, so a server behind stdio is compared with the same server on HTTP.
 //
 // The client suite is run with go-sdk's everything client: as it is, and with mcpmend
-// between it and the suite's mock servers. With --client-binary, a client built on
-// the library's Transport is compared as well.
+// between it and the suite's mock servers; and with a client on the library's
+// Transport, bench/testclient or the one named by --client-binary.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	}
 	quick := flag.Bool("quick", false, "only the server suite")
 	asJSON := flag.Bool("json", false, "print the result as JSON")
-	clientBinary := flag.String("client-binary", "", "a client built on mcpmend.Transport, called as BINARY URL")
+	clientBinary := flag.String("client-binary", "", "another client on mcpmend.Transport, called as COMMAND URL")
 	verbose := flag.Bool("v", false, "list the checks that do not pass directly, too")
 	flag.Parse()
 
@@ -61,7 +61,7 @@ func main() {
 type report struct {
 	Suite       string       `json:"suite"`
 	Comparisons []comparison `json:"comparisons"`
-	Differences int          `json:"differences"` // those that are not for the better
+	Differences int          `json:"differences"` // those that are faults
 	Seconds     float64      `json:"seconds"`
 }
 
@@ -88,6 +88,9 @@ func run(ctx context.Context, quick bool, clientBinary string) (*report, error) 
 	if err != nil {
 		return nil, err
 	}
+	if clientBinary != "" {
+		bench.onOurs = clientBinary
+	}
 	rep := &report{Suite: bench.version}
 	for _, revision := range revisions {
 		if err := bench.serverSide(ctx, rep, revision); err != nil {
@@ -96,7 +99,7 @@ func run(ctx context.Context, quick bool, clientBinary string) (*report, error) 
 		if quick {
 			continue
 		}
-		if err := bench.clientSide(ctx, rep, revision, clientBinary); err != nil {
+		if err := bench.clientSide(ctx, rep, revision); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +119,7 @@ func (r *report) add(side, revision, way string, direct, through outcomes) {
 		}
 	}
 	for _, d := range c.Differences {
-		if !d.Better {
+		if !d.Better && d.Explained == "" {
 			r.Differences++
 		}
 	}
@@ -136,7 +139,9 @@ func (r *report) print(verbose bool) {
 				note = " (better)"
 			}
 			fmt.Printf("\n%s %s, %s: %s\n    direct %s, through %s%s\n", c.Side, c.Revision, c.Way, d.Check, d.Direct, d.Through, note)
-			if d.Text != "" {
+			if d.Explained != "" {
+				fmt.Printf("    no fault: %s\n", d.Explained)
+			} else if d.Text != "" {
 				fmt.Printf("    %s\n", strings.ReplaceAll(d.Text, "\n", "\n    "))
 			}
 		}

@@ -37,7 +37,7 @@ func (w *world) memory(ctx context.Context) (*memory, error) {
 	}
 	sessions, listening := 10_000, 4_000 // each stream is two descriptors of mcpmend's, and one here
 	if w.quick {
-		sessions, listening = 2_000, 1_000
+		sessions, listening = 2_000, 500
 	}
 	if m.Session, err = w.idle(ctx, sessions, false); err != nil {
 		return nil, fmt.Errorf("idle sessions: %w", err)

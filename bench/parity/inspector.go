@@ -31,16 +31,21 @@ func inspector(ctx context.Context, w *world) ([]finding, error) {
 		return nil, err
 	}
 	found := finding{Way: "Inspector → run → stdio, and → HTTP front"}
-	for _, c := range []struct {
+	type question struct {
 		server []string
 		ask    []string
-	}{
+	}
+	questions := []question{
+		{[]string{small}, []string{"--method", "tools/list"}},
+		{[]string{small}, []string{"--method", "tools/call", "--tool-name", "blob", "--tool-arg", "size=100"}},
 		{everything, []string{"--method", "tools/list"}},
 		{everything, []string{"--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=café"}},
 		{everything, []string{"--method", "resources/list"}},
-		{[]string{small}, []string{"--method", "tools/list"}},
-		{[]string{small}, []string{"--method", "tools/call", "--tool-name", "blob", "--tool-arg", "size=100"}},
-	} {
+	}
+	if w.quick {
+		questions = questions[:2]
+	}
+	for _, c := range questions {
 		wrong, err := w.inspect(ctx, npm, c.server, c.ask)
 		if err != nil {
 			return nil, err

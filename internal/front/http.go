@@ -232,10 +232,8 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	return bytes.TrimSpace(body.Bytes()), true
 }
 
-// parse reads one message. Bytes that are not UTF-8 are replaced, as on stdio, and
-// so are line breaks, since the message may go on as a line.
+// parse reads one message. Bytes that are not UTF-8 are replaced, as on stdio.
 func parse(body []byte) (wire.Message, error) {
-	body = wire.OneLine(body)
 	m, err := wire.Parse(body)
 	if errors.Is(err, wire.ErrUTF8) {
 		return wire.Parse(bytes.ToValidUTF8(body, []byte("\uFFFD")))

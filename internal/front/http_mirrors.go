@@ -3,6 +3,7 @@ package front
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math"
 	"net/http"
 	"net/textproto"
@@ -69,17 +70,11 @@ func (k *mirrors) learn(request, reply *wire.Message) {
 		k.known, k.byTool = true, found
 		return
 	}
-	k.merge(found)
-}
-
-func (k *mirrors) merge(found map[string][]mirror) {
 	if k.byTool == nil {
 		k.byTool = found
 		return
 	}
-	for tool, list := range found {
-		k.byTool[tool] = list
-	}
+	maps.Copy(k.byTool, found)
 }
 
 // mirrorsIn finds the annotations in the result of tools/list. Most lists have
@@ -180,57 +175,56 @@ func mirrored(text string, value []byte) bool {
 // of is what is known about a tool. If nothing is known about any, the server is
 // asked; whoever comes meanwhile waits for that answer.
 func (k *mirrors) of(ctx context.Context, session *catalogue.Session, m *wire.Message, tool string) []mirror {
-	for {
-		k.mu.Lock()
-		if k.known {
-			defer k.mu.Unlock()
-			return k.byTool[tool]
-		}
-		wait := k.asking
-		if wait == nil {
-			k.asking = make(chan struct{})
-			k.mu.Unlock()
-			k.ask(ctx, session, m)
-			if ctx.Err() != nil {
-				return nil
-			}
-			continue
-		}
-		k.mu.Unlock()
+	k.mu.Lock()
+	wait, first := k.asking, false
+	if !k.known && wait == nil {
+		wait, first = make(chan struct{}), true
+		k.asking = wait
+	}
+	known := k.known
+	k.mu.Unlock()
+	if first {
+		k.ask(ctx, session, m)
+	} else if !known {
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return nil
 		}
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.byTool[tool]
 }
 
-// ask fetches the list in the name of the client whose call needs it. Whatever
-// comes of it counts as knowing: a server without a list has no annotations.
+// ask fetches the list in the name of the client whose call needs it. A server
+// that gives none, or not in time, is taken for one without annotations: asking
+// again before each call would be worse. One that cannot be reached is not.
 func (k *mirrors) ask(ctx context.Context, session *catalogue.Session, m *wire.Message) {
 	limited, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	meta, _ := wire.Member(m.Params(), "_meta")
 	params := wire.Set(nil, wire.Remove(meta, "progressToken"), "_meta")
 	found := make(map[string][]mirror)
+	reached := true
 	for range askPages {
 		reply := askOnce(limited, session, wire.NewRequest([]byte(`"mcpmend-tools"`), wire.MethodTools, params))
-		result := reply.Result()
-		for tool, list := range mirrorsIn(result) {
-			found[tool] = list
+		if code, _ := wire.ErrorOf(&reply); code == wire.CodeServerTrouble {
+			reached = false
 		}
+		result := reply.Result()
+		maps.Copy(found, mirrorsIn(result))
 		cursor, more := wire.Member(result, "nextCursor")
 		if !more || string(cursor) == "null" {
 			break
 		}
-		params = wire.Set(params, bytes.Clone(cursor), "cursor")
+		params = wire.Set(params, cursor, "cursor")
 		reply.Release()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	close(k.asking)
 	k.asking = nil
-	if !k.known && ctx.Err() == nil {
+	if !k.known && reached && ctx.Err() == nil {
 		k.known, k.byTool = true, found
 	}
 }

@@ -59,6 +59,9 @@ func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m wire.Message
 		return
 	}
 	a := answer{w: w, accept: accepts(r.Header)}
+	if m.Method() == wire.MethodListen {
+		a.accept.json = false
+	}
 	if !a.readable() {
 		return
 	}

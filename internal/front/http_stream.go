@@ -14,10 +14,12 @@ const (
 	// silence is how long a stream may say nothing: proxies and clients take a
 	// mute connection for a dead one.
 	silence = 15 * time.Second
-	// What may wait for a client that does not read. Replies always may, since
-	// there is one for each request.
-	queueMessages = 1024
-	queueBytes    = 4 << 20
+	// queueLimit is how much may wait for a client that does not read, in bytes
+	// of memory. Replies always may, since there is one for each request. A
+	// burst of some ten thousand notifications fits, for a client that reads.
+	queueLimit = 8 << 20
+	// queueCost is what a message takes besides its bytes.
+	queueCost = 256
 )
 
 // stream is the way from whoever has something to say to the HTTP request that
@@ -28,7 +30,7 @@ type stream struct {
 	mu    sync.Mutex
 	state streamState
 	queue []outgoing
-	size  int // bytes in queue
+	size  int // of queue, in memory
 	left  int // replies yet to come; endless for a stream without any
 }
 
@@ -62,13 +64,14 @@ func (s *stream) push(o outgoing) bool {
 	if s.state != listening {
 		return false
 	}
-	if !o.reply && len(s.queue) > 0 && (len(s.queue) >= queueMessages || s.size+len(o.msg.Raw) > queueBytes) {
+	cost := len(o.msg.Raw) + queueCost
+	if !o.reply && len(s.queue) > 0 && s.size+cost > queueLimit {
 		s.state, s.queue, s.size = flooded, nil, 0
 		s.nudge()
 		return false
 	}
 	s.queue = append(s.queue, o)
-	s.size += len(o.msg.Raw)
+	s.size += cost
 	if o.reply {
 		s.left--
 	}
@@ -186,6 +189,7 @@ func (a *answer) wantsEvents(only *outgoing) bool {
 
 // json writes a message as the whole response.
 func (a *answer) json(o outgoing) error {
+	a.extend()
 	if o.none {
 		a.w.WriteHeader(http.StatusAccepted)
 		return nil

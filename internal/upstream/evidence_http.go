@@ -38,6 +38,7 @@ type journey struct {
 	got    atomic.Bool // it was given a connection
 	conn   atomic.Pointer[countedConn]
 	before atomic.Int64 // bytes written to the connection before this request
+	left   *atomic.Bool // set when a byte may leave us; may be nil
 }
 
 func (j *journey) trace(ctx context.Context) context.Context {
@@ -48,6 +49,9 @@ func (j *journey) trace(ctx context.Context) context.Context {
 		}
 		j.conn.Store(c)
 		j.got.Store(true)
+		if j.left != nil {
+			j.left.Store(true)
+		}
 	}})
 }
 
@@ -143,16 +147,19 @@ func (p *httpPlace) refusal(resp *http.Response, body []byte) *fault.Fault {
 	}
 }
 
-// broken is the fault of a reply that began and cannot be used.
-func (p *httpPlace) broken(resp *http.Response, what string, err error) *fault.Fault {
+// broken is the fault of a reply that began and cannot be used. arrived is what
+// there is of it.
+func (p *httpPlace) broken(resp *http.Response, what string, arrived []byte, err error) *fault.Fault {
 	text := what
 	if err != nil {
 		text = fmt.Sprintf("%s: %s", what, p.redact(err.Error()))
 	}
 	return &fault.Fault{
 		Delivery: fault.Partial,
-		Evidence: fault.Evidence{Text: text, HTTPStatus: resp.StatusCode, Errno: errnoName(err), Moment: fault.AtCall},
-		Cause:    err,
+		Evidence: fault.Evidence{
+			Text: text, PartialText: p.redact(excerpt(arrived, "")), HTTPStatus: resp.StatusCode, Errno: errnoName(err), Moment: fault.AtCall,
+		},
+		Cause: err,
 	}
 }
 

@@ -121,7 +121,14 @@ func TestSaysHowFarACallGot(t *testing.T) {
 				Header: http.Header{"Authorization": {"Bearer " + webSecret}},
 			})
 			c.server.modern.learn(true)
-			flt := webDelivery(t, c.do(webModern(1, "tools/call", `"name":"x"`)), test.want)
+			w := c.start(webModern(1, "tools/call", `"name":"x"`), nil)
+			flt := webDelivery(t, w.wait(), test.want)
+			if !w.Sent() {
+				t.Error("the call does not know that it was sent")
+			}
+			if test.text == "broke off" && flt.PartialText != `{"jsonrpc":` {
+				t.Errorf("what arrived: %q", flt.PartialText)
+			}
 			if flt.HTTPStatus != test.status {
 				t.Errorf("status = %d, want %d", flt.HTTPStatus, test.status)
 			}
@@ -207,7 +214,11 @@ func TestNothingWasSentWhereNobodyListens(t *testing.T) {
 	_ = ln.Close()
 	c := webDial(t, wire.Modern, Spec{URL: url + "/?key=" + webSecret})
 	c.server.modern.learn(true)
-	flt := webDelivery(t, c.do(webModern(1, "tools/call", `"name":"x"`)), fault.Unsent)
+	w := c.start(webModern(1, "tools/call", `"name":"x"`), nil)
+	flt := webDelivery(t, w.wait(), fault.Unsent)
+	if w.Sent() {
+		t.Error("the call thinks that it was sent")
+	}
 	if flt.Errno != "ECONNREFUSED" || flt.Moment != fault.AtStart || strings.Contains(flt.Error(), webSecret) {
 		t.Errorf("errno %q, moment %q, text %q", flt.Errno, flt.Moment, flt.Error())
 	}

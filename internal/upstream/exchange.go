@@ -34,7 +34,6 @@ type exchange struct {
 	outside  letter
 	modern   bool
 	greeting <-chan struct{} // what has to be delivered first; nil for nothing
-	left     atomic.Bool     // sending has begun
 
 	began   time.Time
 	cleared time.Time                   // when a probe last found the server alive; guarded by the link
@@ -113,9 +112,7 @@ func (x *exchange) ask() *fault.Fault {
 	l := x.link
 	header, session := l.headers(&x.f.msg, x.outside, x.f.header)
 	x.session = session
-	x.left.Store(true)
-	x.f.left.Store(true)
-	j := new(journey)
+	j := &journey{left: &x.f.left}
 	resp, err := l.place.do(x.ctx, j, http.MethodPost, l.place.url, header, x.body)
 	if err != nil {
 		return l.place.undelivered(j, err)
@@ -139,12 +136,12 @@ func (x *exchange) whole(resp *http.Response) *fault.Fault {
 	p := x.link.place
 	body, err := readBody(resp, p.limit)
 	if err != nil {
-		return p.broken(resp, "the reply broke off", err)
+		return p.broken(resp, "the reply broke off", body, err)
 	}
 	messages, err := parseAll(body)
 	if err != nil {
 		if mediaType(resp.Header) == typeJSON && len(body) > 0 {
-			return p.broken(resp, "the reply could not be read", err)
+			return p.broken(resp, "the reply could not be read", body, err)
 		}
 		return p.refusal(resp, body)
 	}
@@ -154,7 +151,7 @@ func (x *exchange) whole(resp *http.Response) *fault.Fault {
 		}
 	}
 	if !x.replied {
-		return p.broken(resp, "the answer holds no reply to the request", nil)
+		return p.broken(resp, "the answer holds no reply to the request", body, nil)
 	}
 	return nil
 }
@@ -245,10 +242,13 @@ func (x *exchange) strange(m *wire.Message, status int) *fault.Fault {
 func (x *exchange) answer(m wire.Message, status int) *fault.Fault {
 	if x.session != "" && m.Error() != nil {
 		code, text := wire.ErrorOf(&m)
-		if fault.SessionIsLost(http.StatusOK, text) && !x.link.sessionLives(x.ctx) {
-			flt := x.link.lose(status)
-			flt.RPCCode = code
-			return flt
+		if fault.SessionIsLost(http.StatusOK, text) {
+			// A tool may speak of sessions of its own, so the server is asked.
+			if lives, confirmed := x.link.sessionLives(x.ctx); !lives {
+				flt := x.link.lose(confirmed, text)
+				flt.RPCCode = code
+				return flt
+			}
 		}
 	}
 	if x.modern && x.outside.method == wire.MethodTools && m.Result() != nil {
@@ -313,6 +313,7 @@ func (x *exchange) refused(resp *http.Response) *fault.Fault {
 	p := x.link.place
 	body, _ := readAtMost(resp.Body, min(p.limit, 1<<20))
 	flt := p.refusal(resp, body)
+	flt.HadSession = x.session != ""
 	messages, err := parseAll(body)
 	isReply := err == nil && len(messages) == 1 && messages[0].Kind == wire.Response
 	words, own := string(body), false
@@ -325,7 +326,7 @@ func (x *exchange) refused(resp *http.Response) *fault.Fault {
 	if x.session != "" && fault.SessionIsLost(resp.StatusCode, words) {
 		unknownMethod := own && flt.RPCCode == wire.CodeMethodNotFound && !fault.SessionIsLost(http.StatusBadRequest, words)
 		if !unknownMethod {
-			lost := x.link.lose(resp.StatusCode)
+			lost := x.link.lose(resp.StatusCode, excerpt([]byte(words), mediaType(resp.Header)))
 			lost.RPCCode = flt.RPCCode
 			return lost
 		}
@@ -350,17 +351,17 @@ func (x *exchange) refused(resp *http.Response) *fault.Fault {
 }
 
 // sessionLives asks the server whether it knows the session, without side effects.
-// When that cannot be told the answer is yes.
-func (l *httpLink) sessionLives(ctx context.Context) bool {
+// When that cannot be told the answer is yes. status is that of a no.
+func (l *httpLink) sessionLives(ctx context.Context) (yes bool, status int) {
 	ctx, cancel := context.WithTimeout(ctx, byeTimeout)
 	defer cancel()
 	ping := wire.NewRequest([]byte(`"mcpmend-session"`), wire.MethodPing, nil)
 	header, _ := l.headers(&ping, l.read(&ping), nil)
 	resp, err := l.place.do(ctx, new(journey), http.MethodPost, l.place.url, header, newPayload(ping.Raw))
 	if err != nil {
-		return true
+		return true, 0
 	}
 	defer resp.Body.Close()
 	text, _ := readAtMost(resp.Body, 4<<10)
-	return !fault.SessionIsLost(resp.StatusCode, string(text))
+	return !fault.SessionIsLost(resp.StatusCode, string(text)), resp.StatusCode
 }

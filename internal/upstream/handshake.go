@@ -277,7 +277,15 @@ type relay struct {
 	link    link
 }
 
-func (r *relay) call(c *Call)        { r.session.launch(r.link, c) }
+func (r *relay) call(c *Call) {
+	if c.Msg.Method() == wire.MethodDiscover && !r.session.server.modern.yes() {
+		// There are legacy servers that exit at a word they do not know.
+		notModern{}.call(c)
+		return
+	}
+	r.session.launch(r.link, c)
+}
+
 func (r *relay) send(m wire.Message) { _ = r.link.post(m) }
 func (r *relay) attend()             { r.link.attend() }
 func (r *relay) usable() bool        { return r.link.trouble() == nil }

@@ -259,13 +259,13 @@ func (l *httpLink) abandon(f *flight, note *wire.Message) {
 	won := f.settled.CompareAndSwap(false, true)
 	l.mu.Unlock()
 	if x != nil {
-		if !x.modern && x.left.Load() && x.outside.method != wire.MethodInitialize {
+		if !x.modern && f.left.Load() && x.outside.method != wire.MethodInitialize {
 			_ = l.post(cancelNote(f.msg.ID(), note))
 		}
 		x.body.takeBack()
 		x.cancel() // in the modern era this is what tells the server
 	}
-	if won {
+	if won { // and it says nothing about the server's health
 		f.done(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 	}
 }
@@ -310,7 +310,7 @@ func (l *httpLink) deliver(m wire.Message) {
 	defer resp.Body.Close()
 	_, _ = readAtMost(resp.Body, 4<<10)
 	if session != "" && resp.StatusCode == http.StatusNotFound {
-		l.lose(resp.StatusCode)
+		l.lose(resp.StatusCode, "")
 	}
 }
 
@@ -360,12 +360,16 @@ func visible(session string) bool {
 }
 
 // lose notes that the server has forgotten the session. New requests are refused
-// from now on; those under way are left to find out for themselves.
-func (l *httpLink) lose(status int) *fault.Fault {
+// from now on; those under way are left to find out for themselves. words are the
+// server's own.
+func (l *httpLink) lose(status int, words string) *fault.Fault {
 	flt := &fault.Fault{
 		Delivery: fault.Refused,
 		Evidence: fault.Evidence{Text: errSessionLost.Error(), HTTPStatus: status, HadSession: true, Moment: fault.AtCall},
 		Cause:    errSessionLost,
+	}
+	if words != "" {
+		flt.Text += ": " + l.place.redact(words)
 	}
 	l.mu.Lock()
 	l.lost = true

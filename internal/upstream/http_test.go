@@ -160,6 +160,10 @@ func TestRecognisesALostSessionInManyWords(t *testing.T) {
 					webJSON(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, req.ID)
 					return
 				}
+				if req.Method == "ping" {
+					http.Error(w, "Bad Request: No valid session ID provided", http.StatusBadRequest)
+					return
+				}
 				if test.events {
 					webEvents(w, "data: "+test.body)
 					return
@@ -175,7 +179,10 @@ func TestRecognisesALostSessionInManyWords(t *testing.T) {
 				t.Fatalf("lost = %v, want %v: %v %s", got, test.lost, o.Fault, &o.Reply)
 			}
 			if test.lost {
-				webDelivery(t, o, fault.Refused)
+				flt := webDelivery(t, o, fault.Refused)
+				if why, _ := fault.RefusalOf(flt.Evidence); why != fault.SessionLost {
+					t.Errorf("understood as %v: %+v", why, flt.Evidence)
+				}
 			}
 			c.do(webTool(2, "x", "{}"))
 			want := 1

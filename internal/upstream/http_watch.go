@@ -17,7 +17,7 @@ var errBlackHole = errors.New("no sign of life")
 // server is slow or gone shows on a fresh connection: any answer there is life.
 func (l *httpLink) inspect(now time.Time, v *vitals) {
 	if old := l.old.Load(); old != nil {
-		old.giveUpSpoilt(now)
+		old.inspect(now)
 		return
 	}
 	l.mu.Lock()
@@ -40,7 +40,7 @@ func (l *httpLink) suspects(now time.Time) []*exchange {
 		if x.cleared.After(since) {
 			since = x.cleared.Add(probeAfter - silentFor)
 		}
-		if x.listen == nil && x.left.Load() && !x.f.started.Load() && now.Sub(since) >= silentFor {
+		if x.listen == nil && x.f.left.Load() && !x.f.started.Load() && now.Sub(since) >= silentFor {
 			out = append(out, x)
 		}
 	}

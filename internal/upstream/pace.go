@@ -29,6 +29,7 @@ type pace struct {
 	upSince time.Time // zero while down
 	next    time.Time // not to be started before
 	parked  bool
+	cheap   bool // a try costs nothing, so there is no reason to park
 }
 
 // faded is the penalty at the given time.
@@ -59,7 +60,7 @@ func (p *pace) down(now time.Time, hopeless bool) {
 	switch {
 	case hopeless:
 		p.parked, p.next = true, now.Add(setupProbe)
-	case p.penalty > parkAbove:
+	case p.penalty > parkAbove && !p.cheap:
 		p.parked, p.next = true, now.Add(slowProbe)
 	case lived >= steadyAfter || p.failed == 0:
 		// The first failure after a quiet time is started again at once.

@@ -73,6 +73,7 @@ func New(spec Spec) (*Server, error) {
 	s := &Server{spec: spec, links: make(map[link]struct{})}
 	s.vitals.init()
 	s.vitals.tell = spec.OnHealth
+	s.vitals.pace.cheap = spec.URL != ""
 	if s.spec.StartTimeout <= 0 {
 		s.spec.StartTimeout = time.Minute
 	}

@@ -180,9 +180,8 @@ func (s *Session) Attend() {
 	s.mu.Lock()
 	s.attending = true
 	d := s.dialect
-	ready := s.state == open
 	s.mu.Unlock()
-	if ready {
+	if d != nil {
 		d.attend()
 	}
 }

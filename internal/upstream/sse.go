@@ -49,7 +49,7 @@ type sending struct {
 // understand initialize, and if so leaves the request and all that follow to it.
 func (x *exchange) fallBack() bool {
 	l := x.link
-	old := l.place.dialOld(l.ctx, x.ctx, func(_ link, m wire.Message, f *flight) { l.hear(m, f) })
+	old := l.place.dialOld(l, x.ctx)
 	l.place.oldStyle.Store(old != nil)
 	if old == nil {
 		return false
@@ -69,14 +69,15 @@ func (x *exchange) fallBack() bool {
 }
 
 // dialOld opens the stream and waits for the address that comes with it. nil means
-// that the server is not of that kind. The link lives as long as ctx; the attempt
-// ends with patience.
-func (p *httpPlace) dialOld(ctx, patience context.Context, hear receiver) *sseLink {
+// that the server is not of that kind. The link lives as long as outer, which it
+// works for; the attempt ends with patience.
+func (p *httpPlace) dialOld(outer *httpLink, patience context.Context) *sseLink {
 	l := &sseLink{place: p, posts: make(map[*flight]*sending)}
-	l.ctx, l.end = context.WithCancel(ctx)
+	l.ctx, l.end = context.WithCancel(outer.ctx)
 	l.crew.init()
 	l.out = outbox{start: l.crew.start, deliver: l.deliver}
-	l.duplex.hear, l.duplex.write = hear, l.write
+	l.duplex.self, l.duplex.write = outer, l.write
+	l.duplex.hear = func(_ link, m wire.Message, f *flight) { outer.hear(m, f) }
 	late := time.AfterFunc(endpointTimeout, l.end)
 	impatient := context.AfterFunc(patience, l.end)
 
@@ -139,10 +140,7 @@ func (l *sseLink) event(e *wire.Event) {
 	if err != nil {
 		// The reader of lines knows how to find out whose reply it was meant to be.
 		line := append(wire.OneLine(e.Data), '\n')
-		_, _ = wire.NewLineReader(bytes.NewReader(line), l.place.limit, func(j wire.Junk) {
-			l.forgetPost(l.find(j.ID))
-			l.garbled(j)
-		}).Next()
+		_, _ = wire.NewLineReader(bytes.NewReader(line), l.place.limit, l.garbled).Next()
 		return
 	}
 	m.Raw = wire.OneLine(m.Raw)
@@ -156,7 +154,19 @@ func (l *sseLink) arrived(m wire.Message) {
 	l.incoming(m)
 }
 
-// forgetPost forgets how far a request got; nil is no request.
+// inspect gives up what waits for a reply that was spoilt, and forgets what was
+// settled without passing through here.
+func (l *sseLink) inspect(now time.Time) {
+	l.giveUpSpoilt(now)
+	l.ways.Lock()
+	defer l.ways.Unlock()
+	for f := range l.posts {
+		if f.settled.Load() {
+			delete(l.posts, f)
+		}
+	}
+}
+
 func (l *sseLink) forgetPost(f *flight) {
 	l.ways.Lock()
 	delete(l.posts, f)
@@ -204,6 +214,7 @@ func (l *sseLink) write(m wire.Message, id []byte, _ *wire.Receipt) error {
 	}
 	ctx, stop := context.WithCancel(l.ctx)
 	s := &sending{stop: stop}
+	s.journey.left = &f.left
 	l.ways.Lock()
 	l.posts[f] = s
 	greeting := l.greeting

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -140,11 +142,17 @@ func TestTheOldTransportKnowsWhatBecameOfACall(t *testing.T) {
 		}
 	}
 	old := c.onlyLink().old.Load()
-	old.ways.Lock()
-	if n := len(old.posts); n != 1 {
-		t.Errorf("%d requests are remembered, want the one under way", n)
+	for deadline := time.Now().Add(webTimeout); ; runtime.Gosched() {
+		old.ways.Lock()
+		n := len(old.posts)
+		old.ways.Unlock()
+		if n == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests are remembered, want the one under way", n)
+		}
 	}
-	old.ways.Unlock()
 	if len(silent.outcome) != 0 {
 		t.Error("the trouble of others has settled a call")
 	}

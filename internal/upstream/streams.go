@@ -163,7 +163,7 @@ func (x *exchange) resume(s *stream, was *fault.Fault) (flt *fault.Fault, final 
 		flt := x.readStream(s, resp)
 		return flt, flt == nil
 	case resp.StatusCode == http.StatusNotFound && x.session != "":
-		x.link.lose(resp.StatusCode)
+		x.link.lose(resp.StatusCode, "")
 		return was, true
 	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests:
 		s.atLeast = min(retryAfter(resp.Header, time.Now()), longestRetry)
@@ -192,7 +192,7 @@ func (x *exchange) readStream(s *stream, resp *http.Response) *fault.Fault {
 		if x.replied || data != nil && !looksLikeReply(data) {
 			return nil
 		}
-		return errFinal{p.broken(resp, "the reply could not be read", err)}
+		return errFinal{p.broken(resp, "the reply could not be read", data, err)}
 	})
 	if x.replied {
 		return nil
@@ -204,7 +204,7 @@ func (x *exchange) readStream(s *stream, resp *http.Response) *fault.Fault {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	flt := p.broken(resp, "the stream ended before the reply", err)
+	flt := p.broken(resp, "the stream ended before the reply", nil, err)
 	flt.Delivery = fault.Started
 	return flt
 }
@@ -267,7 +267,7 @@ func (l *httpLink) listenAside() {
 			_, _ = readAtMost(resp.Body, 4<<10)
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusNotFound && opened {
-				l.lose(resp.StatusCode) // it offered the stream; what it misses now is the session
+				l.lose(resp.StatusCode, "") // it offered the stream; what it misses now is the session
 			}
 			if resp.StatusCode != http.StatusTooManyRequests && (resp.StatusCode < 500 || resp.StatusCode == http.StatusNotImplemented) {
 				return

@@ -83,15 +83,19 @@ const (
 const CodeServerTrouble = -31999
 
 // EraOfRequest tells the era from the message itself: a modern request names
-// its version, initialize is legacy, anything else does not say.
+// its version, initialize is legacy, server/discover modern, and anything else
+// does not say.
 func EraOfRequest(m *Message) Era {
 	if v, ok := Member(m.Params(), "_meta", MetaVersion); ok {
 		if version, ok := StringValue(v); ok {
 			return EraOf(version)
 		}
 	}
-	if m.Method() == MethodInitialize {
+	switch m.Method() {
+	case MethodInitialize:
 		return Legacy
+	case MethodDiscover:
+		return Modern
 	}
 	return EraUnknown
 }

@@ -26,12 +26,21 @@ type Receipt struct {
 
 // Accepted is how many bytes of the message the kernel has taken so far. Where
 // the system does not tell while a write waits, all that was offered counts.
-func (r *Receipt) Accepted() int64 { return r.accepted.Load() }
+//
+// It waits for a write that is under way, which itself does not wait. A message
+// can be read, and its reader die of it, before the goroutine that wrote it has
+// come back from the kernel; asked without waiting, the answer would be that
+// nothing was sent, and the message would be sent again.
+func (r *Receipt) Accepted() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.accepted.Load()
+}
 
 // Whole reports whether the kernel took all of the message's JSON.
 func (r *Receipt) Whole() bool {
 	size := r.size.Load()
-	return size > 0 && r.accepted.Load() >= size
+	return size > 0 && r.Accepted() >= size
 }
 
 // Drop keeps the message from being sent if none of it has been: when Accepted

@@ -480,3 +480,42 @@ func TestSendingIntoARoomyPipeAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations for one message", n)
 	}
 }
+
+// A reader may act on a message before the writer's goroutine has come back from
+// the kernel. Whoever asks then must not hear that nothing was sent.
+func TestAMessageThatWasReadWasAccepted(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	lw := NewLineWriter(w)
+	defer lw.Close()
+	m := NewRequest([]byte("1"), "tools/call", []byte(`{"name":"x"}`))
+	receipts := make(chan *Receipt, 1)
+	wrong := make(chan int, 1)
+	const rounds = 20_000
+	go func() {
+		buf := make([]byte, 4096)
+		for n := range rounds {
+			if _, err := r.Read(buf); err != nil || !(<-receipts).Whole() {
+				wrong <- n
+				return
+			}
+		}
+		wrong <- -1
+	}()
+	for range rounds {
+		receipt := new(Receipt)
+		receipts <- receipt
+		if err := lw.Send(m.Clone(), nil, receipt); err != nil {
+			t.Fatal(err)
+		}
+		if len(wrong) > 0 {
+			break
+		}
+	}
+	if n := <-wrong; n >= 0 {
+		t.Errorf("message %d was read, and its receipt says that it was not sent", n)
+	}
+}

@@ -23,6 +23,7 @@ const (
 	EverythingClient = "github.com/modelcontextprotocol/go-sdk/conformance/everything-client"
 	Lossless         = "github.com/mcpmend/mcpmend/bench/testserver/lossless"
 	Hostile          = "github.com/mcpmend/mcpmend/bench/testserver/hostile"
+	TestClient       = "github.com/mcpmend/mcpmend/bench/testclient"
 	Small            = "github.com/mcpmend/mcpmend/bench/testserver/small"
 	mcpmend          = "github.com/mcpmend/mcpmend/cmd/mcpmend"
 )
@@ -32,10 +33,14 @@ type Rig struct {
 	dir string
 }
 
-// Open returns the rig in $MCPMEND_BENCH_CACHE, or else in mcpmend-bench under
-// the user's cache folder. Nothing is installed until it is asked for.
+// Open returns the rig in $MCPMEND_BENCH_CACHE, or else in bench under the folder
+// that .ci/run keeps its tools in, or else in mcpmend-bench under the user's cache
+// folder. Nothing is installed until it is asked for.
 func Open() (*Rig, error) {
 	dir := os.Getenv("MCPMEND_BENCH_CACHE")
+	if tools := os.Getenv("MCPMEND_TOOLS"); dir == "" && tools != "" {
+		dir = filepath.Join(tools, "bench")
+	}
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {

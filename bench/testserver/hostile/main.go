@@ -6,6 +6,7 @@
 //
 //	emit {"what": KIND}   writes one thing of the table below, then its proper reply
 //	hold                  is answered only by release, so that a call is open meanwhile
+//	held                  tells how many calls are held
 //	release               answers every held call, then itself
 package main
 
@@ -68,6 +69,7 @@ func (s *server) serve(r *request) {
 		s.line(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, r.ID, strings.Join([]string{
 			`{"name":"emit","inputSchema":{"type":"object","properties":{"what":{"type":"string"}}}}`,
 			`{"name":"hold","inputSchema":{"type":"object"}}`,
+			`{"name":"held","inputSchema":{"type":"object"}}`,
 			`{"name":"release","inputSchema":{"type":"object"}}`,
 		}, ","))
 	case "tools/call":
@@ -81,6 +83,9 @@ func (s *server) call(r *request) {
 	switch r.Params.Name {
 	case "hold":
 		s.held = append(s.held, r.ID)
+		return
+	case "held":
+		s.reply(r.ID, fmt.Sprintf("%d held", len(s.held)))
 		return
 	case "release":
 		for _, id := range s.held {

@@ -87,18 +87,21 @@ func deep(depth int) []byte {
 }
 
 // notifications are those sent during a call, in this order.
-func notifications(progressToken json.RawMessage) []string {
+func notifications(progressToken json.RawMessage, modern bool) []string {
 	var all []string
 	if progressToken != nil {
 		for i := range 3 {
 			all = append(all, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d.0,"total":9007199254740993,"vendorStep":[1.0]}}`, progressToken, i))
 		}
 	}
-	return append(all,
+	all = append(all,
 		`{"method":"notifications/message","params":{"level":"info","data":{"n":9007199254740993,"one":1.0},"vendorLog":"caf\u00e9"},"jsonrpc":"2.0"}`,
 		`{"jsonrpc":"2.0","method":"notifications/vendor/thing","params":{"n":1.0},"vendorEnvelope":{}}`,
-		`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
 	)
+	if !modern { // 2026-07-28 has it only on the streams of those who listen
+		all = append(all, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	}
+	return all
 }
 
 // requests are those the tool ask sends to a legacy client.

@@ -131,7 +131,7 @@ func (s *session) call(m *message, send func([]byte)) (result []byte, rpcError s
 	case "fail":
 		return nil, failure
 	case "notify":
-		for _, text := range notifications(p.Meta.ProgressToken) {
+		for _, text := range notifications(p.Meta.ProgressToken, m.modern()) {
 			send([]byte(text))
 		}
 		return []byte(`{"content":[],"resultType":"complete"}`), ""

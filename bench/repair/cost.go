@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcpmend/mcpmend/arguments"
+	"github.com/mcpmend/mcpmend/bench/internal/toolset"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// costRow compares what we spend on a set of calls with what the bare engine
+// does: reading the same bytes and validating them, nothing else.
+type costRow struct {
+	Calls string `json:"calls"`
+	Count int    `json:"count"`
+	// EngineUS is validation alone, of values read beforehand.
+	EngineUS float64 `json:"engine_us"`
+	BareUS   float64 `json:"bare_us"`
+	OursUS   float64 `json:"ours_us"`
+	Ratio    float64 `json:"ratio"`
+	Limit    float64 `json:"limit"`
+	OK       bool    `json:"ok"`
+}
+
+// work is one call, ready for both.
+type work struct {
+	bare   *jsonschema.Schema
+	schema *arguments.Schema
+	call   arguments.Call
+	value  any
+}
+
+func (o options) runCost(w io.Writer) (bool, error) {
+	s, cases, _, err := o.load()
+	if err != nil {
+		return false, err
+	}
+	valid, err := o.validCalls(s)
+	if err != nil {
+		return false, err
+	}
+	prepare := preparer{scorer: s, bare: map[string]*jsonschema.Schema{}}
+	var sound, broken []work
+	for _, c := range valid {
+		if err := prepare.add(&sound, c.ToolID, c.Arguments); err != nil {
+			return false, err
+		}
+	}
+	for _, c := range cases {
+		if c.Verdict == "pass_through" || c.Group == "toolname" {
+			continue
+		}
+		if err := prepare.add(&broken, c.ToolID, c.Arguments); err != nil {
+			return false, err
+		}
+	}
+	blocks := 15
+	if o.quick {
+		blocks = 3
+	}
+	rows := []costRow{compare("valid", sound, blocks, 2), compare("broken, with repair", broken, blocks, 5)}
+	ok := !slices.ContainsFunc(rows, func(r costRow) bool { return !r.OK })
+	if o.json {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", " ")
+		return ok, enc.Encode(rows)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "calls\tcount\tvalidate only\tread and validate\tours\tratio\tlimit\tgate")
+	for _, r := range rows {
+		gate := "ok"
+		if !r.OK {
+			gate = "FAILED"
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%.1f µs\t%.1f µs\t%.1f µs\t%.2f\t%.0f\t%s\n", r.Calls, r.Count, r.EngineUS, r.BareUS, r.OursUS, r.Ratio, r.Limit, gate)
+	}
+	return ok, tw.Flush()
+}
+
+type preparer struct {
+	*scorer
+	bare map[string]*jsonschema.Schema
+}
+
+func (p preparer) add(list *[]work, toolID string, args []byte) error {
+	tool, ok := p.tools[toolID]
+	if !ok {
+		return fmt.Errorf("no tool %q in this set", toolID)
+	}
+	schema, err := p.cache.Compile(tool.InputSchema)
+	if err != nil {
+		return err
+	}
+	bare := p.bare[toolID]
+	if bare == nil {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(tool.InputSchema))
+		if err != nil {
+			return err
+		}
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource("bench:///schema.json", doc); err != nil {
+			return err
+		}
+		if bare, err = c.Compile("bench:///schema.json"); err != nil {
+			return err
+		}
+		p.bare[toolID] = bare
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
+	if err != nil {
+		return err
+	}
+	*list = append(*list, work{bare, schema, arguments.Call{Tool: tool.Name, Arguments: args, Risk: toolset.RiskOf(tool.Risk)}, value})
+	return nil
+}
+
+// compare runs both over the same calls in turn, block by block, so that a busy
+// machine is busy for both, and takes the median of the processor time.
+func compare(name string, list []work, blocks int, limit float64) costRow {
+	var engine, bare, ours []float64
+	for i := range blocks + 1 {
+		e := measure(list, func(w work) { _ = w.bare.Validate(w.value) })
+		b := measure(list, func(w work) {
+			if v, err := jsonschema.UnmarshalJSON(bytes.NewReader(w.call.Arguments)); err == nil {
+				_ = w.bare.Validate(v)
+			}
+		})
+		o := measure(list, func(w work) { w.schema.Repair(w.call) })
+		if i > 0 { // the first one warms up
+			engine, bare, ours = append(engine, e), append(bare, b), append(ours, o)
+		}
+	}
+	row := costRow{Calls: name, Count: len(list), EngineUS: median(engine), BareUS: median(bare), OursUS: median(ours), Limit: limit}
+	row.Ratio = row.OursUS / row.BareUS
+	row.OK = row.Ratio <= limit
+	return row
+}
+
+// measure returns microseconds of processor time per call, garbage included.
+func measure(list []work, f func(work)) float64 {
+	runtime.GC()
+	start := processorTime()
+	for _, w := range list {
+		f(w)
+	}
+	return float64(processorTime()-start) / float64(time.Microsecond) / float64(len(list))
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
