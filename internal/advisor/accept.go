@@ -153,8 +153,8 @@ func (c change) touches(sensitive func(string) bool) error {
 			err = fmt.Errorf("%s %s, which is a path or an address", c.op, show(pointer))
 		}
 	}
-	// Members of the old value and of the new one, and the value itself.
-	check(c.pointer, nil)
+	// Its own name, then the old value and the new one with all that is in them.
+	check(c.pointer, pointerPlain.Replace(c.pointer[strings.LastIndexByte(c.pointer, '/')+1:]))
 	each(c.pointer, c.from, check)
 	each(c.pointer, c.to, check)
 	return err

@@ -272,6 +272,33 @@ func TestHTTPTroubleIsNamed(t *testing.T) {
 	}
 }
 
+func TestARedirectIsNotFollowed(t *testing.T) {
+	elsewhere := newModel(t, `{"arguments":`+open+`}`)
+	m := newModel(t, "")
+	m.raw = func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+"/v1/chat/completions", http.StatusTemporaryRedirect)
+	}
+	got, err := m.advisor(Options{Key: "k-123456"}).Correct(t.Context(), question(opne))
+	if err == nil || got.Corrected || len(elsewhere.seen()) != 0 {
+		t.Errorf("got %+v, %v, and %d requests elsewhere", got, err, len(elsewhere.seen()))
+	}
+}
+
+func TestABodyWithoutEndIsNotRead(t *testing.T) {
+	m := newModel(t, "")
+	m.raw = func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"{\"corrected\":false}"}}],"padding":"`)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat("x", 1<<10)); err != nil {
+				return
+			}
+		}
+	}
+	if _, err := m.advisor(Options{}).Correct(t.Context(), question(opne)); kindOf(err) != fault.MessageTooLarge {
+		t.Errorf("got %v, want message_too_large", err)
+	}
+}
+
 func TestARefusedConnectionCostsNoTime(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -73,7 +73,7 @@ func (a *Advisor) ask(ctx context.Context, q Question, arguments object) (reply,
 		return f.reply, f.err
 	case <-ctx.Done():
 		cause := context.Cause(ctx)
-		a.desk.leave(key, f, cause)
+		a.desk.leave(key, f, cause, time.Now())
 		var slow *tooSlow
 		if errors.As(cause, &slow) {
 			return reply{}, timeout(slow)
@@ -97,9 +97,8 @@ func (a *Advisor) fly(ctx context.Context, key [32]byte, f *flight, q Question, 
 	default:
 		f.reply, f.err = readReply(text, q, m)
 	}
-	cause := context.Cause(ctx) // before our own cancelling becomes one
+	a.desk.land(key, f, time.Now())
 	f.cancel(nil)
-	a.desk.land(key, f, cause, time.Now())
 }
 
 // join finds the flight of a question or starts one; ctx is then the one to fly with.
@@ -139,45 +138,46 @@ func (d *desk) admit(now time.Time) error {
 	return nil
 }
 
-// leave is what a caller does who does not wait any longer.
-func (d *desk) leave(key [32]byte, f *flight, cause error) {
+// leave is what a caller does who does not wait any longer. The last one ends the
+// flight, and counts it: a model behind a func may never come back.
+func (d *desk) leave(key [32]byte, f *flight, cause error, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if f.waiting--; f.waiting == 0 {
-		if d.flights[key] == f {
-			delete(d.flights, key)
-		}
-		f.cancel(cause)
+	if f.waiting--; f.waiting > 0 || d.flights[key] != f {
+		return
+	}
+	delete(d.flights, key)
+	f.cancel(cause)
+	var slow *tooSlow
+	if errors.As(cause, &slow) { // that a caller went away says nothing about the model
+		d.count(slow, now)
 	}
 }
 
-// land gives the outcome of a flight to those who wait, and counts it.
-func (d *desk) land(key [32]byte, f *flight, cause error, now time.Time) {
+// land gives the outcome of a flight to those who wait for it.
+func (d *desk) land(key [32]byte, f *flight, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.flights[key] == f {
 		delete(d.flights, key)
-	}
-	var flt *fault.Fault
-	switch {
-	case f.err == nil, errors.Is(f.err, ErrRejected): // it answers; whether well is another matter
-		d.failures, d.closed = 0, time.Time{}
-	case abandoned(cause): // those who asked went away, which says nothing about the model
-	default:
-		d.failures++
-		if d.failures >= tolerated {
-			d.closed = now.Add(pause)
-		}
-		if errors.As(f.err, &flt) && flt.RetryAfter > 0 {
-			d.closed = later(d.closed, now.Add(min(flt.RetryAfter, longestWait)))
-		}
+		d.count(f.err, now)
 	}
 	close(f.done)
 }
 
-func abandoned(cause error) bool {
-	var slow *tooSlow
-	return cause != nil && !errors.As(cause, &slow)
+// count takes the outcome of a question. The caller holds mu.
+func (d *desk) count(err error, now time.Time) {
+	if err == nil || errors.Is(err, ErrRejected) { // it answers; whether well is another matter
+		d.failures, d.closed = 0, time.Time{}
+		return
+	}
+	if d.failures++; d.failures >= tolerated {
+		d.closed = now.Add(pause)
+	}
+	var flt *fault.Fault
+	if errors.As(err, &flt) && flt.RetryAfter > 0 {
+		d.closed = later(d.closed, now.Add(min(flt.RetryAfter, longestWait)))
+	}
 }
 
 func later(a, b time.Time) time.Time {

@@ -96,7 +96,6 @@ func newClient(local bool) *http.Client {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:   true,
-		DisableCompression:  true, // a bounded body stays bounded
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     time.Minute,
 	}
