@@ -52,7 +52,7 @@ var processFaults = []Scenario{
 	{
 		ID: "A04", Title: "exit in the middle of a reply", Bulk: true, Quick: true,
 		Plan: ledger.Plan{Faults: []ledger.Fault{
-			{At: ledger.AfterCommit, Op: ledger.Any, Hold: together, Do: ledger.Sleep},
+			{At: ledger.AfterCommit, Op: ledger.Any, Hold: together, Do: ledger.Gather},
 			{At: ledger.MidReply, Op: 5, Do: ledger.Kill},
 		}},
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) { p.Faults[1].N = 1 + e.Rand.IntN(80) },
@@ -90,7 +90,7 @@ var processFaults = []Scenario{
 		},
 	},
 	{
-		ID: "A08", Title: "crash at every third call", Slow: true, Ops: 24, AtOnce: 2,
+		ID: "A08", Title: "crash at every third call", Slow: true, Ops: 24, AtOnce: 2, Reach: oracle.Hopeless,
 		Plan: ledger.Plan{Faults: []ledger.Fault{{At: ledger.AfterCommit, Op: ledger.Any, Every: 3, Times: -1, Do: ledger.Exit, N: 1}}},
 		Check: func(e *Episode, s *oracle.Score) {
 			if float64(s.Frames) > 1.2*float64(s.Ops)+1 {

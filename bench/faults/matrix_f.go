@@ -15,12 +15,12 @@ import (
 // fleetFaults is part F: many callers.
 var fleetFaults = []Scenario{
 	{
-		ID: "F01", Title: "500 callers of a dead server (60 s; quick 3 s)", Timed: true, Quick: true, Reach: oracle.Hopeless, Ops: 500, AtOnce: 500, Deadline: 15 * time.Second,
+		ID: "F01", Title: "500 callers of a dead server (30 s; quick 3 s)", Timed: true, Quick: true, Reach: oracle.Hopeless, Ops: 500, AtOnce: 500, Deadline: 15 * time.Second,
 		Plan: ledger.Plan{Faults: []ledger.Fault{{At: ledger.AtStart, Times: -1, Do: ledger.Exit, N: 1}}},
 		Play: func(e *Episode) {
 			// The first round may wait for a start that could still succeed.
 			e.Run(e.Ops)
-			begin, until := ledger.Now(), time.Now().Add(e.Long(60*time.Second, 3*time.Second))
+			begin, until := ledger.Now(), time.Now().Add(e.Long(30*time.Second, 3*time.Second))
 			cpu := inject.CPU(e.Proc.Pid())
 			took := e.hammer(500, until)
 			if spent := inject.CPU(e.Proc.Pid()) - cpu; spent > (ledger.Now()-begin)/20 {

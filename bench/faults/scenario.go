@@ -1,11 +1,13 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mcpmend/mcpmend/bench/faults/inject"
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+	"github.com/mcpmend/mcpmend/bench/faults/system"
 )
 
 // Scenario is one row of the matrix: a fault, and how it is brought about.
@@ -100,6 +102,14 @@ func (s Scenario) withDefaults() Scenario {
 		s.Play = func(e *Episode) { e.Run(e.Ops) }
 	}
 	return s
+}
+
+// warms reports whether an episode begins with a call and a wait. A crash
+// should meet a crowd, and a system that paces its server will not send one to
+// a server just started. The bulk rows are played both ways.
+func (s Scenario) warms(sys *system.System, n int) bool {
+	crowd := slices.ContainsFunc(s.Plan.Faults, func(f ledger.Fault) bool { return f.Hold > 1 })
+	return crowd && sys.Paces && (!s.Bulk || n/len(s.Eras)%2 == 1)
 }
 
 // matrix is the whole benchmark, in the order of the report.

@@ -66,7 +66,10 @@ func (s *soak) scenario() Scenario {
 	}
 	r := rand.New(rand.NewPCG(uint64(s.bench.seed), 0))
 	for i := range seconds {
-		f := soakFaults[r.IntN(len(soakFaults))]
+		f := survivableFaults[r.IntN(len(survivableFaults))]
+		if i%soakDeadly == soakDeadly/2 {
+			f = deadlyFaults[r.IntN(len(deadlyFaults))]
+		}
 		f.Op = i*soakRate + r.IntN(soakRate)
 		if f.At == ledger.MidReply {
 			f.N = 1 + r.IntN(80)
@@ -76,14 +79,19 @@ func (s *soak) scenario() Scenario {
 	return sc.withDefaults()
 }
 
-// soakFaults are drawn from at random. Most are survivable: a server that dies
-// every second is parked, and then nothing is tested any more.
-var soakFaults = []ledger.Fault{
+// A server that dies too often is parked, and then nothing is tested any more:
+// one fault in twenty, three in a minute, ends the process.
+const soakDeadly = 20
+
+var deadlyFaults = []ledger.Fault{
 	{At: ledger.AfterRead, Do: ledger.Exit, N: 1},
 	{At: ledger.AfterCommit, Do: ledger.Kill},
 	{At: ledger.MidReply, Do: ledger.Kill},
 	{At: ledger.AfterReply, Do: ledger.Exit},
 	{At: ledger.AfterCommit, Do: ledger.Stop},
+}
+
+var survivableFaults = []ledger.Fault{
 	{At: ledger.AfterCommit, Do: ledger.Hang},
 	{At: ledger.AfterCommit, Do: ledger.Say, Text: "noise\n{{reply}}\n"},
 	{At: ledger.AfterCommit, Do: ledger.Say, Text: "{{half}}\n{{reply}}\n"},

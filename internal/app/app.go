@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/mcpmend/mcpmend/arguments"
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/catalogue"
 	"github.com/mcpmend/mcpmend/internal/front"
@@ -31,6 +32,10 @@ type RunOptions struct {
 	Policy   fault.Policy
 	Stateful bool
 	MaxCall  time.Duration
+	// Arguments says what is done about arguments that do not fit; Repair is its
+	// policy by name.
+	Arguments guard.ArgumentOptions
+	Repair    string
 	// Environ is the environment we were started with.
 	Environ []string
 	// Log is where a person reads; the server's stderr goes there as well.
@@ -47,6 +52,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return err
 	}
+	o.Arguments.Policy = arguments.Policy(o.Repair)
 	server, err := guard.New(guard.Spec{
 		Command:   o.Command,
 		Env:       upstream.PassedOn(o.Environ),
@@ -54,7 +60,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		DieWithUs: true,
 		URL:       o.URL,
 		Header:    header,
-	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall})
+	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall, Arguments: o.Arguments, OnEvent: tellPerson(o.Log)})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -28,6 +29,9 @@ its tools, its notifications. It speaks on stdin and stdout unless --http is giv
   --tool NAME=EFFECT  your own word on one tool: read-only, idempotent, unstated, destructive
   --stateful        the server remembers things; after a restart say so instead of calling
   --timeout D       longest time for one call, all attempts together (default 15m)
+  --repair P        mend arguments that do not fit: balanced (default), strict, off
+  --errors full     explain wrong arguments at full length from the first time on
+  --forward-invalid pass on arguments that cannot be mended instead of refusing them
   --header 'N: V'   send this header to URL; may be given several times
 
 MCPMEND_OFF=1 starts the server directly and steps out of the way.
@@ -51,6 +55,21 @@ func run(ctx context.Context, env Env) error {
 	flags.Var((*values)(&o.Header), "header", "")
 	flags.BoolVar(&o.Stateful, "stateful", false, "")
 	flags.DurationVar(&o.MaxCall, "timeout", 0, "")
+	flags.BoolVar(&o.Arguments.Forward, "forward-invalid", false, "")
+	flags.Func("repair", "", func(word string) error {
+		if !slices.Contains([]string{"off", "strict", "balanced"}, word) {
+			return errors.New("choose balanced, strict or off")
+		}
+		o.Repair = word
+		return nil
+	})
+	flags.Func("errors", "", func(word string) error {
+		if word != "full" && word != "short" {
+			return errors.New("choose short or full")
+		}
+		o.Arguments.Full = word == "full"
+		return nil
+	})
 	flags.Func("trust", "", func(word string) error { return setTrust(&o.Policy, word) })
 	flags.Func("tool", "", func(word string) error { return setEffect(&o.Policy, word) })
 	if err := flags.Parse(env.Args); err != nil {

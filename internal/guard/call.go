@@ -33,6 +33,7 @@ type Call struct {
 	tool    *tool  // its definition when the call arrived; nil if none was seen
 	effect  fault.Effect
 	byUser  bool
+	misfit  *misfit // what was wrong with the arguments, or changed about them
 	began   time.Time
 
 	mu       sync.Mutex
@@ -109,6 +110,16 @@ func (s *Session) Do(c *Call) {
 	if c.method != wire.MethodListen {
 		c.deadline = time.AfterFunc(s.server.options.MaxCall, func() { c.end(byDeadline, nil) })
 	}
+	if c.method == wire.MethodCall && !c.fit() {
+		return
+	}
+	c.gate()
+}
+
+// gate lets the call through to the server, has it wait for the server, or
+// refuses it because waiting is of no use.
+func (c *Call) gate() {
+	s := c.session
 	if h := s.server.up.Health(); h.State == upstream.Dead {
 		if wait := time.Until(h.NextAttempt); wait > c.patienceFor(0) {
 			c.refuse(unavailable(h, wait))
@@ -310,6 +321,7 @@ func (c *Call) answered(o upstream.Outcome) {
 		c.decide(f)
 		return
 	}
+	c.annotate(&o)
 	if c.attempts > 1 {
 		o.Reply = c.mended(o.Reply)
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	Stateful bool
 	// MaxCall bounds one call, all attempts together. 0 means 15 minutes.
 	MaxCall time.Duration
+	// Arguments says what is done about arguments that do not fit.
+	Arguments ArgumentOptions
 	// OnEvent is told of everything that was mended. It must not block. May be nil.
 	OnEvent func(Event)
 }
@@ -45,7 +47,7 @@ type Options struct {
 type Event struct {
 	Time time.Time
 	// What: "started", "lost", "recovered", "parked", "unresponsive", "resent",
-	// "settled".
+	// "mended" (its arguments), "settled".
 	What string
 	// Method and Tool of the call it is about; empty if it is about the server.
 	Method, Tool string
@@ -138,7 +140,8 @@ type Session struct {
 	up     *upstream.Session
 	peer   Peer
 	// forgot: the server was restarted and has to tell the client so.
-	forgot atomic.Bool
+	forgot   atomic.Bool
+	failures failures
 }
 
 // Open begins a conversation. Nothing is started before the first call.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 //	echo  answers
 //	die   exits in the middle of the call
 //
+// how "typed" gives echo a schema and has it say what it got.
 // how "changed" lists other definitions when started a second time; the file named
 // by GUARD_TEST_FILE tells whether it was.
 func serve(how string) {
@@ -37,6 +39,9 @@ func serve(how string) {
 		_ = os.WriteFile(file, nil, 0o600)
 	}
 	schema := `{"type":"object"}`
+	if how == "typed" {
+		schema = `{"type":"object","properties":{"n":{"type":"integer"},"other":{"type":"number"}},"required":["n"]}`
+	}
 	if how == "changed" && again {
 		schema = `{"type":"object","required":["x"]}`
 	}
@@ -60,6 +65,15 @@ func serve(how string) {
 			if strings.HasPrefix(string(name), `"die`) && !(again && string(name) == `"die_idem"`) {
 				fmt.Fprintln(os.Stderr, "panic: out of cheese")
 				os.Exit(2)
+			}
+			if how == "typed" {
+				args, _ := wire.Member(m.Params(), "arguments")
+				if strings.Contains(string(args), "many") {
+					reply(`{"isError":true,"content":[{"type":"text","text":"n is not a number"}]}`)
+					break
+				}
+				reply(`{"content":[{"type":"text","text":` + string(wire.AppendString(nil, string(args))) + `}]}`)
+				break
 			}
 			reply(`{"content":[{"type":"text","text":"fine"}]}`)
 		}
@@ -280,5 +294,69 @@ func BenchmarkHealth(b *testing.B) {
 	}
 	for b.Loop() {
 		_ = server.Health()
+	}
+}
+
+func TestArgumentsAreMendedBeforeAnythingRuns(t *testing.T) {
+	c := newClient(t, "typed", Options{})
+	c.greet()
+	r := c.do("tools/call", `{"name":"echo","arguments":{"n":"42","other":1.0}}`)
+	if r.Fault != nil || strings.Contains(string(r.Msg.Raw), "isError") {
+		t.Fatalf("got %s, want the server's answer", r.Msg.Raw)
+	}
+	if !strings.Contains(string(r.Msg.Raw), `{\"n\":42,\"other\":1.0}`) {
+		t.Errorf("the server did not get 42 and the other bytes untouched: %s", r.Msg.Raw)
+	}
+	if meta, ok := wire.Member(r.Msg.Result(), "_meta", MetaArguments); !ok || !strings.Contains(string(meta), "number_text") {
+		t.Errorf("the answer does not say what was changed: %s", r.Msg.Raw)
+	}
+	valid := `{"name":"echo","arguments":{ "n" : 42 , "other":9007199254740993}}`
+	if r := c.do("tools/call", valid); !strings.Contains(string(r.Msg.Raw), `{ \"n\" : 42 , \"other\":9007199254740993}`) {
+		t.Errorf("a valid call was changed on the way: %s", r.Msg.Raw)
+	}
+}
+
+func TestArgumentsThatCannotBeMendedAreExplainedAndGrow(t *testing.T) {
+	c := newClient(t, "typed", Options{})
+	c.greet()
+	var sizes []int
+	for range 3 {
+		r := c.do("tools/call", `{"name":"echo","arguments":{"n":"many"}}`)
+		text, _ := wire.Member(r.Msg.Result(), "content")
+		if r.Fault != nil || !strings.Contains(string(r.Msg.Raw), `"isError":true`) || !strings.Contains(string(text), "not run") {
+			t.Fatalf("got %s, want an explained refusal", r.Msg.Raw)
+		}
+		sizes = append(sizes, len(text))
+	}
+	if sizes[1] <= sizes[0] || sizes[2] < sizes[1] {
+		t.Errorf("the explanation does not grow: %v", sizes)
+	}
+}
+
+func TestAReadOnlyToolGetsWhatCannotBeMendedAndItsErrorIsEnriched(t *testing.T) {
+	c := newClient(t, "typed", Options{Policy: fault.Policy{Trust: fault.TrustReadOnly}})
+	c.greet()
+	r := c.do("tools/call", `{"name":"echo","arguments":{"n":"many"}}`)
+	content, _ := wire.Member(r.Msg.Result(), "content")
+	n := 0
+	wire.EachElement(content, func([]byte) { n++ })
+	if n != 2 || !strings.Contains(string(content), "n is not a number") {
+		t.Errorf("got %s, want the server's own error and ours behind it", r.Msg.Raw)
+	}
+}
+
+func TestAModelsProposalIsUsedOnlyIfItFits(t *testing.T) {
+	for proposal, want := range map[string]string{
+		`{"n":7}`:       `{\"n\":7}`,
+		`{"n":"seven"}`: "not run",
+		`garbage`:       "not run",
+	} {
+		c := newClient(t, "typed", Options{Arguments: ArgumentOptions{
+			Advise: func(context.Context, Advice) ([]byte, error) { return []byte(proposal), nil },
+		}})
+		c.greet()
+		if r := c.do("tools/call", `{"name":"echo","arguments":{"n":"seven"}}`); !strings.Contains(string(r.Msg.Raw), want) {
+			t.Errorf("proposal %s: got %s, want %s in it", proposal, r.Msg.Raw, want)
+		}
 	}
 }

@@ -59,9 +59,15 @@ func (c *Call) verdict(f *fault.Fault, outcome fault.Outcome) wire.Message {
 		return wire.NewError(c.Msg.ID(), wire.CodeServerTrouble, c.cause(f), data)
 	}
 	data, _ := json.Marshal(r)
-	result := make([]byte, 0, 2*len(data)+512)
+	return c.errorResult(c.words(f, r), MetaOutcome, data)
+}
+
+// errorResult is a result that says in words, and under a key of _meta as data,
+// why the tool's own is missing.
+func (c *Call) errorResult(text, key string, data []byte) wire.Message {
+	result := make([]byte, 0, 2*len(data)+len(text)+256)
 	result = append(result, `{"content":[{"type":"text","text":`...)
-	result = wire.AppendString(result, c.words(f, r))
+	result = wire.AppendString(result, text)
 	result = append(result, `}],"isError":true`...)
 	if c.session.peer.Era == wire.Modern {
 		result = append(result, `,"resultType":"complete"`...)
@@ -71,7 +77,7 @@ func (c *Call) verdict(f *fault.Fault, outcome fault.Outcome) wire.Message {
 		// call failed, so ours may only stand where there is none.
 		result = append(append(result, `,"structuredContent":`...), data...)
 	}
-	result = append(result, `,"_meta":{"`+MetaOutcome+`":`...)
+	result = append(result, `,"_meta":{"`+key+`":`...)
 	result = append(append(result, data...), `}}`...)
 	return wire.NewResult(c.Msg.ID(), result)
 }

@@ -1,9 +1,13 @@
 package guard
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"maps"
+	"slices"
 	"sync"
 
+	"github.com/mcpmend/mcpmend/arguments"
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
@@ -16,12 +20,17 @@ type tools struct {
 	known map[string]*tool
 }
 
-// tool is one definition. It is never changed; a new one takes its place.
+// tool is one definition. Only its schema is filled in later; a new definition
+// takes the place of an old one.
 type tool struct {
-	hash     [sha256.Size]byte // of the whole definition, as the server wrote it
-	effect   fault.Effect
-	byUser   bool
-	readOnly bool // says so itself; good for a suggestion, not for a decision
+	hash        [sha256.Size]byte // of the whole definition, as the server wrote it
+	effect      fault.Effect
+	byUser      bool
+	readOnly    bool // says so itself; good for a suggestion, not for a decision
+	description string
+	input       []byte // its input schema, as the server wrote it
+	once        sync.Once
+	compiled    *arguments.Schema
 	// structured: it declares an output schema, so structuredContent is its own.
 	structured bool
 }
@@ -91,11 +100,24 @@ func (t *tools) read(page []byte) map[string]*tool {
 		annotations, _ := wire.Member(def, "annotations")
 		hint, _ := wire.Member(annotations, "readOnlyHint")
 		_, structured := wire.Member(def, "outputSchema")
-		one := &tool{hash: sha256.Sum256(def), readOnly: string(hint) == "true", structured: structured}
+		input, _ := wire.Member(def, "inputSchema")
+		described, _ := wire.Member(def, "description")
+		one := &tool{
+			hash: sha256.Sum256(def), readOnly: string(hint) == "true", structured: structured,
+			input: bytes.Clone(input),
+		}
+		one.description, _ = wire.StringValue(described)
 		one.effect, one.byUser = t.policy.Effect(name, annotations)
 		found[name] = one
 	})
 	return found
+}
+
+// names are the names of all tools.
+func (t *tools) names() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Collect(maps.Keys(t.known))
 }
 
 // verifier names a tool that reads and does not write, by which the effect of

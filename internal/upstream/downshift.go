@@ -70,7 +70,7 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 	}
 	d.link.speak("")
 	hello := s.helloFromFirst()
-	reply := s.begin(d.link, wire.MethodInitialize, hello)
+	_, reply := s.begin(d.link, wire.MethodInitialize, hello)
 	limit := time.NewTimer(s.server.spec.StartTimeout)
 	defer limit.Stop()
 	for {

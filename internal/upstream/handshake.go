@@ -218,6 +218,12 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 		if flt != nil {
 			return nil, flt
 		}
+		if s.server.vitals.unwell() {
+			// It was down. That a connection can be had does not mean it is back.
+			if o := s.discover(l, s.server.spec.StartTimeout); o.Fault != nil {
+				return nil, o.Fault
+			}
+		}
 		l.settled()
 		return &stateless{session: s}, nil
 	case s.server.modern.no():
@@ -231,7 +237,7 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 		return nil, flt
 	}
 	l.speak(wire.ModernVersion)
-	probe := s.begin(l, wire.MethodDiscover, modernParams(nil, modernMeta(nil)))
+	_, probe := s.begin(l, wire.MethodDiscover, modernParams(nil, modernMeta(nil)))
 	silence := time.NewTimer(s.server.spec.ProbeTimeout)
 	defer silence.Stop()
 	select {

@@ -226,6 +226,13 @@ func (v *vitals) note(o Outcome) {
 	}
 }
 
+// unwell reports whether the server is down or has just been.
+func (v *vitals) unwell() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.pace.upSince.IsZero() && v.pace.failed > 0
+}
+
 // Kick allows the next start at once.
 func (s *Server) Kick() {
 	v := &s.vitals
@@ -241,12 +248,10 @@ func (s *Server) Kick() {
 // is unwell. The caller must call done with the verdict. stop ends the waiting.
 func (v *vitals) turn(stop <-chan struct{}) (done func(), ok bool) {
 	for {
-		v.mu.Lock()
-		unwell := v.pace.upSince.IsZero() && v.pace.failed > 0
-		if !unwell {
-			v.mu.Unlock()
+		if !v.unwell() {
 			return func() {}, true
 		}
+		v.mu.Lock()
 		wait := v.pace.allowed(time.Now())
 		busy, kicked := v.starting, v.kicked
 		if busy == nil && wait == 0 {

@@ -385,29 +385,33 @@ var ownIDs atomic.Int64
 
 // ask sends a request of our own and waits for the outcome.
 func (s *Session) ask(l link, method string, params []byte, timeout time.Duration) Outcome {
-	q := s.begin(l, method, params)
+	f, q := s.begin(l, method, params)
 	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	select {
 	case o := <-q:
 		return o
 	case <-limit.C:
+		if method != wire.MethodInitialize { // which may not be taken back
+			l.abandon(f, nil)
+		}
 		return tooSlow(method, timeout)
 	}
 }
 
 // begin sends a request of our own. The outcome comes over the channel, also
 // long after somebody has stopped waiting for it.
-func (s *Session) begin(l link, method string, params []byte) <-chan Outcome {
+func (s *Session) begin(l link, method string, params []byte) (*flight, <-chan Outcome) {
 	got := make(chan Outcome, 1)
 	id := strconv.AppendQuote(nil, "mcpmend-"+strconv.FormatInt(ownIDs.Add(1), 10))
-	l.send(&flight{
+	f := &flight{
 		link: l,
 		msg:  wire.NewRequest(id, method, params),
 		peer: func(m wire.Message) { m.Release() },
 		done: func(o Outcome) { got <- o },
-	})
-	return got
+	}
+	l.send(f)
+	return f, got
 }
 
 func tooSlow(method string, timeout time.Duration) Outcome {

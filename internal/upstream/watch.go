@@ -68,15 +68,27 @@ type look struct {
 	known   bool   // false where the system does not say
 }
 
-// inspect judges a process by what the system says of it. A slow answer is never
-// a reason by itself: to be killed, a process must be stopped, or must neither
-// read, nor write, nor compute while something waits for it.
-func (l *stdioLink) inspect(now time.Time, v *vitals) {
-	seen := l.look()
-	if !seen.known {
-		return
-	}
-	p := &l.pulse
+// errand is what a process has been asked to do and has said.
+type errand struct {
+	waiting int       // requests without a reply
+	ours    bool      // nobody but us waits for one
+	oldest  time.Time // when the oldest of them was sent
+	heard   time.Time // when it last wrote anything
+}
+
+// verdict is what a look leads to.
+type verdict uint8
+
+const (
+	wellOff    verdict = iota
+	suspicious         // no sign of life
+	doomed             // no sign of life for too long: kill it
+)
+
+// judge forms an opinion about a process. A slow answer is never a reason by
+// itself: to be killed, a process must be stopped, or must neither read, nor
+// write, nor compute while something waits for it.
+func (p *pulse) judge(now time.Time, seen look, e errand) verdict {
 	if p.movedAt.IsZero() || seen.ticks != p.ticks {
 		p.ticks, p.movedAt = seen.ticks, now
 	}
@@ -84,48 +96,68 @@ func (l *stdioLink) inspect(now time.Time, v *vitals) {
 		if p.stoppedAt.IsZero() {
 			p.stoppedAt = now
 		}
-		cause := l.lifeless("was stopped by a signal and does not run")
-		v.unresponsive("stopped", cause)
 		patience := stoppedFor
-		if l.onlyOurs() {
+		if e.ours {
 			patience = stoppedIdle
 		}
-		if now.Sub(p.stoppedAt) >= patience {
-			l.kill(cause)
-		}
-		return
+		return sentence(now.Sub(p.stoppedAt) >= patience)
 	}
 	p.stoppedAt = time.Time{}
-	l.giveUpSpoilt(now)
-	if seen.unread == 0 {
+	switch {
+	case seen.unread == 0:
 		p.unreadAt = time.Time{}
-	} else if p.unreadAt.IsZero() {
+	case p.unreadAt.IsZero():
 		p.unreadAt = now
-	} else if now.Sub(p.unreadAt) >= time.Second && !l.readersAlive() {
-		l.kill(l.lifeless("closed its input and can be told nothing more"))
-		return
 	}
-	heard := time.Unix(0, max(l.heard.Load(), l.tail.heard.Load()))
-	waiting, oldest := l.underWay()
-	quiet := min(now.Sub(p.movedAt), now.Sub(heard), now.Sub(oldest))
-	if waiting == 0 || seen.unread == 0 || quiet < silentFor {
+	quiet := min(now.Sub(p.movedAt), now.Sub(e.heard), now.Sub(e.oldest))
+	if e.waiting == 0 || seen.unread == 0 || quiet < silentFor {
 		p.silentAt = time.Time{}
-		v.alive()
-		l.probeIdle(now, waiting, heard)
-		return
+		return wellOff
 	}
 	if p.silentAt.IsZero() {
 		p.silentAt = now
 	}
-	cause := l.lifeless("neither reads its input, nor writes, nor uses the processor")
-	v.unresponsive("silent", cause)
 	grace := callGrace
-	if l.onlyOurs() {
+	if e.ours {
 		grace = idleGrace
 	}
-	if now.Sub(p.silentAt) >= grace {
-		l.kill(cause)
+	return sentence(now.Sub(p.silentAt) >= grace)
+}
+
+func sentence(final bool) verdict {
+	if final {
+		return doomed
 	}
+	return suspicious
+}
+
+// inspect looks at a process and acts on what it sees.
+func (l *stdioLink) inspect(now time.Time, v *vitals) {
+	seen := l.look()
+	if !seen.known {
+		return
+	}
+	e := errand{ours: l.onlyOurs(), heard: time.Unix(0, max(l.heard.Load(), l.tail.heard.Load()))}
+	e.waiting, e.oldest = l.underWay()
+	opinion := l.pulse.judge(now, seen, e)
+	if opinion != wellOff {
+		detail, cause := "silent", l.lifeless("neither reads its input, nor writes, nor uses the processor")
+		if seen.stopped {
+			detail, cause = "stopped", l.lifeless("was stopped by a signal and does not run")
+		}
+		v.unresponsive(detail, cause)
+		if opinion == doomed {
+			l.kill(cause)
+		}
+		return
+	}
+	v.alive()
+	l.giveUpSpoilt(now)
+	if !l.pulse.unreadAt.IsZero() && now.Sub(l.pulse.unreadAt) >= time.Second && !l.readersAlive() {
+		l.kill(l.lifeless("closed its input and can be told nothing more"))
+		return
+	}
+	l.probeIdle(now, e.waiting, e.heard)
 }
 
 func (l *stdioLink) lifeless(how string) *fault.Fault {

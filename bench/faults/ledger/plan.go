@@ -66,6 +66,7 @@ const (
 	Segfault    Action = "segfault"     // SIGSEGV to itself, with a trace on stderr
 	Stop        Action = "stop"         // SIGSTOP to itself
 	Sleep       Action = "sleep"        // N milliseconds, then goes on
+	Gather      Action = "gather"       // no fault: operations wait for each other
 	Hang        Action = "hang"         // this operation is never answered
 	CloseStdin  Action = "close-stdin"  // and lives on
 	CloseStdout Action = "close-stdout" // and lives on

@@ -38,7 +38,7 @@ type server struct {
 	// deaf tells the reader to close stdin and read no more.
 	deaf atomic.Bool
 
-	received atomic.Int64 // tool calls read
+	received atomic.Int64 // numbered tool calls read
 	running  atomic.Int64 // tool calls at work
 
 	mu      sync.Mutex
@@ -129,11 +129,14 @@ func (s *server) receive(m *rpc.Message) (*call, Line, bool) {
 		progress: p.Meta.ProgressToken, answered: len(p.InputResponses) > 0,
 		modern: p.Meta.Version >= rpc.Modern, gone: make(chan struct{}),
 	}
-	s.received.Add(1)
+	if c.index >= 0 {
+		s.received.Add(1)
+	}
 	return c, Line{Kind: Recv, Op: c.op, Tool: c.tool}, true
 }
 
-// Index is the number at the end of an op_id, -1 when it has none.
+// Index is the number at the end of an op_id, -1 when it has none. Faults leave
+// operations without a number alone.
 func Index(op string) int {
 	n, err := strconv.Atoi(op[strings.LastIndexByte(op, '.')+1:])
 	if err != nil {

@@ -247,7 +247,7 @@ func (f Facts) over() []time.Duration {
 // heal decides whether op was hit, could have been saved, and was. A strike
 // hits the operations that are under way and those that begin before it is over.
 func (s *Score) heal(f Facts, over []time.Duration, op *driver.Op, t *trace, v Verdict) {
-	hit, healable := false, false
+	hit, healable := false, true
 	for i, k := range f.Strikes {
 		named := k.Op != "" && k.Op != "-"
 		present := op.Answered == 0 || op.Answered >= k.At
@@ -260,9 +260,8 @@ func (s *Score) heal(f Facts, over []time.Duration, op *driver.Op, t *trace, v V
 			continue
 		}
 		hit = true
-		if mayHeal(f, op, t, k) {
-			healable = true
-		}
+		// Saved from one strike and lost to the next, it was not to be saved.
+		healable = healable && mayHeal(f, op, t, k)
 	}
 	if !hit {
 		if f.Alone && v != Correct && !op.Cancelled {
@@ -299,8 +298,9 @@ func mayHeal(f Facts, op *driver.Op, t *trace, k Strike) bool {
 		return false
 	}
 	for _, l := range t.received {
-		if l.At <= k.At {
-			// Read before the end. If it was answered too there was nothing to heal.
+		if l.At <= k.At || l.Pid == k.Pid {
+			// Read by the one that was struck, who may live on a while. If it was
+			// answered before, there was nothing to heal.
 			for _, r := range t.replied {
 				if r.At <= k.At {
 					return false

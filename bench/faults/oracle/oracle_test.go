@@ -97,6 +97,10 @@ func TestKnowsWhatCouldHaveBeenHealed(t *testing.T) {
 		{ledger.ReadOnly, driver.Unknown, "rbc!", TrustReadOnly, ByBook, 1, 0},
 		{ledger.Idempotent, driver.OK, "rbc!Rbca", TrustAll, ByBook, 1, 1},
 		{ledger.Idempotent, driver.Unknown, "rbc!", TrustReadOnly, ByBook, 0, 0},
+		// Struck twice: unread the first time, read the second.
+		{ledger.Destructive, driver.Unknown, "!Rbc!", TrustNone, ByBook, 0, 0},
+		// Read after the strike, by a server that lives on and cannot answer.
+		{ledger.Destructive, driver.Unknown, "!rbc", TrustNone, ByBook, 0, 0},
 		// Answered before the strike: nothing to heal.
 		{ledger.ReadOnly, driver.OK, "rbca!", TrustAll, ByBook, 0, 0},
 		{ledger.Plain, driver.Failed, "r!", TrustNone, Refused, 1, 0},

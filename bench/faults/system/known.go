@@ -49,8 +49,8 @@ func Mend(binary string, trust oracle.Trust) (*System, error) {
 			if knows("--trust") {
 				argv = append(argv, "--trust", string(trust))
 			}
-			if u.Deadline > 0 && knows("--max-call") {
-				argv = append(argv, "--max-call", u.Deadline.String())
+			if u.Deadline > 0 && knows("--timeout") {
+				argv = append(argv, "--timeout", u.Deadline.String())
 			}
 			if u.Secret != "" && knows("--header") {
 				argv = append(argv, "--header", "Authorization: Bearer "+u.Secret)
@@ -59,7 +59,7 @@ func Mend(binary string, trust oracle.Trust) (*System, error) {
 		}
 	}
 	s := &System{
-		Name: name, Trust: trust, Ours: true, Relays: true, Stdio: run(),
+		Name: name, Trust: trust, Ours: true, Relays: true, Paces: true, Stdio: run(),
 		URL: regexp.MustCompile(`listening on (http://\S+)`),
 	}
 	if knows("--http") {
@@ -69,10 +69,11 @@ func Mend(binary string, trust oracle.Trust) (*System, error) {
 }
 
 // Custom is any command line that speaks MCP over stdio. The words {command}
-// and {url} stand for the server; without either, the command is appended.
+// and {url} stand for the server; without either, the command or URL is
+// appended. It is put before legacy servers only, which everyone can talk to.
 func Custom(name, line string) *System {
 	words := strings.Fields(line)
-	return &System{Name: name, Trust: oracle.TrustNone, Stdio: func(u Upstream) []string {
+	return &System{Name: name, Trust: oracle.TrustNone, LegacyOnly: true, Stdio: func(u Upstream) []string {
 		var argv []string
 		placed := false
 		for _, w := range words {

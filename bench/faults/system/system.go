@@ -55,6 +55,8 @@ type System struct {
 	SSE bool
 	// Prefix is what the system puts before the names of tools.
 	Prefix string
+	// Paces: a fresh server is given few calls at first, and more with time.
+	Paces bool
 	// LegacyOnly systems cannot stand before a modern server.
 	LegacyOnly bool
 	// Relays is true when the system speaks both eras to its clients; all others

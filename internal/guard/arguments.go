@@ -1,0 +1,250 @@
+package guard
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/mcpmend/mcpmend/arguments"
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/upstream"
+	"github.com/mcpmend/mcpmend/internal/wire"
+)
+
+// MetaArguments is the key of _meta under which a reply says what was wrong with a
+// call's arguments, and what was changed about them.
+const MetaArguments = "mcpmend.dev/arguments"
+
+// ArgumentOptions say what is done about arguments that do not fit. The zero value
+// mends what is certain and refuses, with an explanation, what is not.
+type ArgumentOptions struct {
+	// Policy for mending; "" means arguments.Balanced.
+	Policy arguments.Policy
+	// Full explains everything at once instead of growing with repetition.
+	Full bool
+	// Forward passes on what cannot be mended instead of refusing it, for every
+	// tool and not only for those that change nothing.
+	Forward bool
+	// Advise asks a model for corrected arguments. nil asks nobody. What it
+	// returns is used only if the schema accepts it.
+	Advise func(context.Context, Advice) ([]byte, error)
+}
+
+// Advice is what is known about arguments that could not be mended.
+type Advice struct {
+	Tool      string
+	Schema    []byte // the tool's input schema, as the server wrote it
+	Arguments []byte
+	Error     string
+	// Valid says what is wrong with a proposal, nil if nothing is.
+	Valid func([]byte) error
+}
+
+// adviceTime bounds a question to a model, together with a quarter of the call's
+// own time.
+const adviceTime = 10 * time.Second
+
+// schemas are shared by all servers: the same tool is often offered by many.
+var schemas = arguments.NewCache(0)
+
+// risk is what running the tool may do, in the words of package arguments.
+func risk(effect fault.Effect) arguments.Risk {
+	switch effect {
+	case fault.ReadOnly:
+		return arguments.ReadOnly
+	case fault.Destructive:
+		return arguments.Destructive
+	}
+	return arguments.Write
+}
+
+// schema is the compiled input schema, nil where it cannot be used. It is compiled
+// by the first call, because most tools of most servers are never called.
+func (t *tool) schema() *arguments.Schema {
+	t.once.Do(func() { t.compiled, _ = schemas.Compile(t.input) })
+	return t.compiled
+}
+
+// misfit is what is wrong with the arguments of a call that goes on nevertheless,
+// or what was changed about them.
+type misfit struct {
+	Changes     []arguments.Change     `json:"changes,omitempty"`
+	Explanation *arguments.Explanation `json:"explanation,omitempty"`
+	ByModel     bool                   `json:"by_model,omitempty"`
+}
+
+// fit makes the arguments fit the tool before anything has run. It reports false
+// when the call has been settled, or will be once a model has answered.
+func (c *Call) fit() bool {
+	server := c.session.server
+	o := &server.options.Arguments
+	if c.tool == nil {
+		c.rename()
+	}
+	if c.tool == nil || o.Policy == arguments.Off {
+		return true
+	}
+	schema := c.tool.schema()
+	if schema == nil {
+		return true
+	}
+	raw, _ := wire.Member(c.Msg.Params(), "arguments")
+	result := schema.Repair(arguments.Call{Tool: c.name, Arguments: raw, Risk: risk(c.effect), Policy: o.Policy})
+	switch result.Outcome {
+	case arguments.Valid:
+		return true
+	case arguments.Mended:
+		c.replaceArguments(result.Arguments, misfit{Changes: result.Changes})
+		return true
+	}
+	failure := arguments.Failure{
+		Tool: c.name, Schema: schema, Arguments: raw, Suggested: result.Suggested,
+		Description: c.tool.description, Full: o.Full, Repeats: c.session.failedBefore(c.name, raw),
+	}
+	if o.Advise != nil {
+		go c.consult(failure)
+		return false
+	}
+	return c.unfit(failure)
+}
+
+// unfit refuses a call whose arguments could not be mended, or lets it go on where
+// that can do no harm: the server may know better.
+func (c *Call) unfit(failure arguments.Failure) bool {
+	o := &c.session.server.options.Arguments
+	if o.Forward || c.effect == fault.ReadOnly {
+		failure.Forwarded = true
+		explanation := arguments.Explain(failure)
+		c.misfit = &misfit{Explanation: &explanation}
+		return true
+	}
+	explanation := arguments.Explain(failure)
+	data, _ := json.Marshal(explanation)
+	c.session.server.tell(Event{What: "settled", Method: c.method, Tool: c.name, Outcome: fault.NotExecuted, Fault: &fault.Fault{
+		Kind: fault.InvalidArguments, Evidence: fault.Evidence{Text: "the arguments do not fit the tool"},
+	}})
+	c.settle(Reply{Msg: c.errorResult(explanation.Text, MetaArguments, data)})
+	return false
+}
+
+// replaceArguments puts other arguments in the place of the client's.
+func (c *Call) replaceArguments(args []byte, what misfit) {
+	c.Msg = c.Msg.WithParams(wire.Set(c.Msg.Params(), args, "arguments"))
+	c.misfit = &what
+	c.session.server.tell(Event{What: "mended", Method: c.method, Tool: c.name})
+}
+
+// consult asks a model, and goes on with what it says if that fits.
+func (c *Call) consult(failure arguments.Failure) {
+	limit := min(adviceTime, c.session.server.options.MaxCall/4)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	check := func(args []byte) error {
+		for _, p := range failure.Schema.Check(args) {
+			if !p.Warning {
+				return &fault.Fault{Kind: fault.InvalidArguments, Evidence: fault.Evidence{Text: p.Path + ": expected " + p.Expected}}
+			}
+		}
+		return nil
+	}
+	better, err := c.session.server.options.Arguments.Advise(ctx, Advice{
+		Tool: c.name, Schema: c.tool.input, Arguments: failure.Arguments,
+		Error: arguments.Explain(failure).Text, Valid: check,
+	})
+	if err == nil && check(better) == nil {
+		c.replaceArguments(better, misfit{ByModel: true})
+		c.gate()
+		return
+	}
+	if c.unfit(failure) {
+		c.gate()
+	}
+}
+
+// rename finds the tool that was meant by a name nobody has.
+func (c *Call) rename() {
+	server := c.session.server
+	names := server.tools.names()
+	name, ok := arguments.RepairName(c.name, names)
+	if !ok {
+		return
+	}
+	meant := server.tools.find(name)
+	effect, byUser := server.tools.effect(name, meant)
+	if !server.options.Arguments.policy().Permits(risk(effect), arguments.RuleToolName) {
+		return
+	}
+	change := arguments.Change{Path: "/name", From: c.name, To: name, Rule: arguments.RuleToolName}
+	c.name, c.tool, c.effect, c.byUser = name, meant, effect, byUser
+	c.Msg = c.Msg.WithParams(wire.Set(c.Msg.Params(), wire.AppendString(nil, name), "name"))
+	c.misfit = &misfit{Changes: []arguments.Change{change}}
+}
+
+func (o *ArgumentOptions) policy() arguments.Policy {
+	if o.Policy == "" {
+		return arguments.Balanced
+	}
+	return o.Policy
+}
+
+// annotate adds to a server's reply what was changed about the call, and, if it is
+// an error about arguments that we saw coming, what would be right.
+func (c *Call) annotate(o *upstream.Outcome) {
+	result := o.Reply.Result()
+	if c.misfit == nil || len(result) == 0 || result[0] != '{' {
+		return
+	}
+	failed, _ := wire.Member(result, "isError")
+	if c.misfit.Explanation != nil && string(failed) != "true" {
+		return // the server took what its own schema does not: it knows better
+	}
+	data, _ := json.Marshal(c.misfit)
+	result = wire.Set(result, data, "_meta", MetaArguments)
+	if c.misfit.Explanation != nil {
+		result = withText(result, c.misfit.Explanation.Text)
+	}
+	o.Reply = o.Reply.WithResult(result)
+}
+
+// withText adds a text to the content of a result.
+func withText(result []byte, text string) []byte {
+	item := append(wire.AppendString([]byte(`{"type":"text","text":`), text), '}')
+	content, ok := wire.Member(result, "content")
+	if !ok || len(content) == 0 || content[0] != '[' {
+		return result
+	}
+	var items [][]byte
+	wire.EachElement(content, func(each []byte) { items = append(items, each) })
+	items = append(items, item)
+	joined := []byte{'['}
+	for i, each := range items {
+		if i > 0 {
+			joined = append(joined, ',')
+		}
+		joined = append(joined, each...)
+	}
+	return wire.Set(result, append(joined, ']'), "content")
+}
+
+// failures counts how often the same call has failed in one session.
+type failures struct {
+	mu   sync.Mutex
+	seen map[[sha256.Size]byte]int
+}
+
+const mostFailures = 256
+
+// failedBefore says how often this very call failed before, and counts it.
+func (s *Session) failedBefore(tool string, args []byte) int {
+	key := sha256.Sum256(append([]byte(tool+"\x00"), args...))
+	s.failures.mu.Lock()
+	defer s.failures.mu.Unlock()
+	if s.failures.seen == nil || len(s.failures.seen) >= mostFailures {
+		s.failures.seen = make(map[[sha256.Size]byte]int)
+	}
+	n := s.failures.seen[key]
+	s.failures.seen[key] = n + 1
+	return n
+}
