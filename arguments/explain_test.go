@@ -136,6 +136,25 @@ func TestExplainOffersWhatAPolicyWithheld(t *testing.T) {
 	}
 }
 
+func TestSecretsAreNotRepeated(t *testing.T) {
+	s := compiled(t, userSchema)
+	for _, args := range []string{
+		`{"username":"john","age":20,"password":{"x":"hunter2"}}`,
+		`{"username":"john","age":"hunter","address":{"city":1,"apiKey":"hunter2"},"tags":{"token":"hunter2"}}`,
+		`{"username":"john","age":20,"tags":"{\"secret\":\"hunter2\"}"}`,
+		`"{\"username\":\"john\",\"password\":\"hunter2\"}"`,
+		`"{'username':'john','password':'hunter2"`,
+	} {
+		for repeats := range 3 {
+			e := Explain(Failure{Tool: "t", Schema: s, Arguments: []byte(args), Repeats: repeats})
+			data, err := json.Marshal(e)
+			if err != nil || len(e.Issues) == 0 || strings.Contains(e.Text+string(data), "hunter2") {
+				t.Errorf("Explain(%s) after %d repeats, %v:\n%s\n%s", args, repeats, err, e.Text, data)
+			}
+		}
+	}
+}
+
 func TestExplainDoesNotClaimThatAForwardedCallDidNotRun(t *testing.T) {
 	s := compiled(t, userSchema)
 	e := Explain(Failure{Tool: "t", Schema: s, Arguments: []byte(`{"username":"john","age":"x"}`), Forwarded: true})

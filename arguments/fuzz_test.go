@@ -77,6 +77,9 @@ func FuzzRepair(f *testing.F) {
 					t.Fatalf("Repair wrote into its input: %q became %q", args, in)
 				}
 				checkResult(t, s, args, policy, risk, r)
+				if again := s.Repair(Call{Tool: "t", Arguments: in, Risk: risk, Policy: policy}); !reflect.DeepEqual(r, again) {
+					t.Fatalf("Repair(%q) differs between runs: %v and %v", args, r, again)
+				}
 			}
 		}
 		for repeats := range 3 {

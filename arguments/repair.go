@@ -2,6 +2,7 @@ package arguments
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -129,18 +130,8 @@ func (m *mender) start(first verdict) {
 		m.search(args, first, nil, 1)
 		return
 	}
-	args, change, ok := fromText(args)
-	if !ok {
-		return
-	}
-	changes := []Change{change}
-	v := m.schema.examine(args)
-	switch {
-	case v.unchecked != "" || v.broken != nil:
-	case v.valid():
-		m.settle(args, v, changes)
-	default:
-		m.search(args, v, changes, 1)
+	if out, change, ok := fromText(args); ok {
+		m.follow(out, []Change{change}, 0)
 	}
 }
 
@@ -160,6 +151,7 @@ func (m *mender) search(args []byte, v verdict, changes []Change, round int) {
 	}
 }
 
+// follow looks at a call after a round of changes.
 func (m *mender) follow(args []byte, changes []Change, round int) {
 	switch v := m.schema.examine(args); {
 	case v.unchecked != "" || v.broken != nil:
@@ -198,7 +190,14 @@ func (p plan) apply(args []byte) ([]byte, []Change, bool) {
 	if len(p) > maxEdits {
 		return nil, nil, false
 	}
-	slices.SortStableFunc(p, func(a, b edit) int { return int(a.op) - int(b.op) })
+	// Within an operation by place: the engine's order is that of a map. Members
+	// that are added stay in the order of the schema.
+	slices.SortStableFunc(p, func(a, b edit) int {
+		if order := cmp.Or(cmp.Compare(a.op, b.op), comparePaths(a.path, b.path)); order != 0 || a.op == insert {
+			return order
+		}
+		return cmp.Compare(a.key, b.key)
+	})
 	var changes []Change
 	for _, e := range p {
 		out, change, ok := splice(args, e)

@@ -347,6 +347,9 @@ func dedupe(words []string) []string {
 
 // show writes a received value, shortened, and not at all if it is a secret.
 func show(path []string, v any, most int) string {
+	if text, ok := v.(string); ok && len(path) == 0 {
+		return fmt.Sprintf("text of %d bytes", len(text)) // who knows what is in it
+	}
 	for _, step := range path {
 		if isSecret(step) {
 			return "(hidden)"
@@ -374,6 +377,12 @@ func hideSecrets(v any) any {
 			out[i] = hideSecrets(item)
 		}
 		return out
+	case string:
+		if strings.HasPrefix(strings.TrimSpace(v), "{") || strings.HasPrefix(strings.TrimSpace(v), "[") {
+			if inner, _, err := decode([]byte(v)); err == nil && holdsSecret(inner) {
+				return "(hidden)"
+			}
+		}
 	}
 	return v
 }

@@ -92,9 +92,9 @@ var httpFaults = []Scenario{
 		Play: fourThenRest,
 	},
 	{
-		ID: "C11", Title: "a black hole, before the request or before the answer", HTTP: true, Slow: true, Quick: true, Reach: oracle.Silent, Alone: true,
+		ID: "C11", AtOnce: 1, Title: "a black hole, before the request or before the answer", HTTP: true, Slow: true, Quick: true, Reach: oracle.Silent, Alone: true,
 		Deadline: 15 * time.Second, Variants: 2,
-		Wire: []inject.Rule{{Op: 3, Do: inject.BlackHole}},
+		Wire: []inject.Rule{{Op: 3, Do: inject.Outage}},
 		Vary: func(e *Episode, _ *ledger.Plan, wire []inject.Rule) { wire[0].Request = e.Variant(2) == 0 },
 		Check: func(e *Episode, s *oracle.Score) {
 			if took := e.Ops[3].Answered - e.Ops[3].Invoked; took <= 0 || took > 11*time.Second {

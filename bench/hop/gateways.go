@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -24,7 +25,7 @@ var gateways = map[string]func(args []string) error{
 }
 
 // floor is the least a stdio gateway can do: it reads, looks for the end of each
-// message, and writes whole messages.
+// message, and writes.
 func floor(argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stderr = os.Stderr
@@ -44,38 +45,37 @@ func floor(argv []string) error {
 	inRead.Close()
 	outWrite.Close()
 	go func() {
-		_ = copyMessages(inWrite, os.Stdin)
+		_, _ = copyMessages(inWrite, os.Stdin)
 		inWrite.Close()
 	}()
-	err = copyMessages(os.Stdout, outRead)
+	_, err = copyMessages(os.Stdout, outRead)
 	return errors.Join(err, cmd.Wait())
 }
 
-// copyMessages copies line by line. A line of any length is held until it is whole.
-func copyMessages(dst io.Writer, src io.Reader) error {
-	buf := make([]byte, 0, 64<<10)
+// copyMessages copies src to dst and counts the messages, which end at newlines. It
+// passes on what it has, whole or not: who holds a message until it is complete
+// has done more than the least.
+func copyMessages(dst io.Writer, src io.Reader) (messages int, err error) {
+	buf := chunks.Get().(*[64 << 10]byte)
+	defer chunks.Put(buf)
 	for {
-		if len(buf) == cap(buf) {
-			buf = append(make([]byte, 0, 2*cap(buf)), buf...)
-		}
-		n, err := src.Read(buf[len(buf):cap(buf)])
-		fresh := len(buf)
-		buf = buf[:len(buf)+n]
-		if end := bytes.LastIndexByte(buf[fresh:], '\n'); end >= 0 {
-			end += fresh + 1
-			if _, err := dst.Write(buf[:end]); err != nil {
-				return err
+		n, err := src.Read(buf[:])
+		messages += bytes.Count(buf[:n], []byte{'\n'})
+		if n > 0 {
+			if _, err := dst.Write(buf[:n]); err != nil {
+				return messages, err
 			}
-			buf = buf[:copy(buf, buf[end:])]
 		}
 		if err == io.EOF {
-			return nil
+			return messages, nil
 		}
 		if err != nil {
-			return err
+			return messages, err
 		}
 	}
 }
+
+var chunks = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // floorHTTP is the least an HTTP gateway can do: it sends each request on, and
 // passes the answer back as it comes.
@@ -99,11 +99,11 @@ func floorHTTP(args []string) error {
 			w.Header()[name] = values
 		}
 		w.WriteHeader(res.StatusCode)
-		_ = copyMessages(flushing{w}, res.Body)
+		_, _ = copyMessages(flushing{w}, res.Body)
 	}))
 }
 
-// flushing sends each message at once, as a gateway must.
+// flushing sends at once, as a gateway must.
 type flushing struct{ http.ResponseWriter }
 
 func (f flushing) Write(p []byte) (int, error) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -10,33 +9,20 @@ import (
 	"github.com/mcpmend/mcpmend/bench/internal/interleave"
 )
 
-func TestFloorCopiesWholeMessagesOfAnyLength(t *testing.T) {
-	text := "{}\n" + strings.Repeat("x", 300<<10) + "\n\n" + `{"a":1}` + "\n"
+func TestFloorCopiesEveryByteAndFindsEveryMessage(t *testing.T) {
+	text := "{}\n" + strings.Repeat("x", 300<<10) + "\n\n" + `{"a":1}` + "\n" + "half"
 	for name, src := range map[string]io.Reader{
 		"at once":     strings.NewReader(text),
 		"in halves":   iotest.HalfReader(strings.NewReader(text)),
 		"byte wise":   iotest.OneByteReader(strings.NewReader(text)),
 		"with an EOF": iotest.DataErrReader(strings.NewReader(text)),
 	} {
-		var out wholeLines
-		if err := copyMessages(&out, src); err != nil || out.String() != text {
-			t.Errorf("%s: copied %d bytes of %d, %v", name, out.Len(), len(text), err)
-		}
-		if out.torn {
-			t.Errorf("%s: a write ended inside a message", name)
+		var out strings.Builder
+		messages, err := copyMessages(&out, src)
+		if err != nil || messages != 4 || out.String() != text {
+			t.Errorf("%s: %d messages and %d bytes, %v; want 4 and %d", name, messages, out.Len(), err, len(text))
 		}
 	}
-}
-
-// wholeLines notes when a write does not end at the end of a line.
-type wholeLines struct {
-	bytes.Buffer
-	torn bool
-}
-
-func (w *wholeLines) Write(p []byte) (int, error) {
-	w.torn = w.torn || p[len(p)-1] != '\n'
-	return w.Buffer.Write(p)
 }
 
 func TestEveryRequestHasAnIDOfItsOwn(t *testing.T) {

@@ -6,7 +6,7 @@
 // The same calls go to the same server in four ways:
 //
 //	direct   nothing in between
-//	floor    a copy of the bytes that finds the ends of messages, and does no more
+//	floor    a copy of the bytes that finds the ends of messages, and does nothing else
 //	mcpmend  mcpmend run
 //	bridge   a client and a server of go-sdk, back to back
 //
@@ -18,6 +18,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -53,19 +54,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	rep, err := run(ctx, *quick, strings.Split(*only, ","))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hop: error:", err)
-		os.Exit(exitError)
-	}
+	// What was measured before an error is worth seeing.
 	if *asJSON {
-		if err := json.NewEncoder(os.Stdout).Encode(rep); err != nil {
-			fmt.Fprintln(os.Stderr, "hop: error:", err)
-			os.Exit(exitError)
-		}
+		err = errors.Join(err, json.NewEncoder(os.Stdout).Encode(rep))
 	} else {
 		rep.print(os.Stdout)
 	}
 	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "hop: error:", err)
+		os.Exit(exitError)
 	case rep.Void:
 		os.Exit(exitVoid)
 	case len(rep.Missed) > 0:
@@ -83,12 +81,16 @@ type world struct {
 }
 
 func run(ctx context.Context, quick bool, only []string) (*report, error) {
+	rep := &report{Quick: quick, Load: loadAverage()}
 	start := time.Now()
+	defer func() {
+		rep.Seconds = time.Since(start).Seconds()
+		rep.judge()
+	}()
 	w, err := assemble(ctx, quick)
 	if err != nil {
-		return nil, err
+		return rep, err
 	}
-	rep := &report{Quick: quick}
 	for _, t := range []transport{stdioTransport, httpTransport} {
 		if !slices.Contains(only, t.name) {
 			continue
@@ -99,19 +101,15 @@ func run(ctx context.Context, quick bool, only []string) (*report, error) {
 			}
 			c, err := w.believable(ctx, t, size)
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", t.name, size.name, err)
+				return rep, fmt.Errorf("%s, %s: %w", t.name, size.name, err)
 			}
 			rep.Cases = append(rep.Cases, c)
 		}
 	}
 	if slices.Contains(only, "memory") {
-		if rep.Memory, err = w.memory(ctx); err != nil {
-			return nil, err
-		}
+		rep.Memory, err = w.memory(ctx)
 	}
-	rep.Seconds = time.Since(start).Seconds()
-	rep.judge()
-	return rep, nil
+	return rep, err
 }
 
 func assemble(ctx context.Context, quick bool) (*world, error) {

@@ -31,8 +31,8 @@ var sizes = []resultSize{
 }
 
 const (
-	rounds     = 24
-	quickRound = interleave.MinRounds
+	rounds      = 24
+	quickRounds = interleave.MinRounds
 )
 
 // The ways, in the order of the table. The last one is mcpmend again.
@@ -160,7 +160,7 @@ func (w *world) measure(ctx context.Context, t transport, size resultSize) (*res
 	defer stop()
 	calls, n := size.calls, rounds
 	if w.quick {
-		calls, n = calls/5, quickRound
+		calls, n = calls/5, quickRounds
 	}
 	var ways []*series
 	defer func() {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +25,7 @@ const (
 type report struct {
 	Cases   []*result `json:"cases"`
 	Memory  *memory   `json:"memory,omitempty"`
+	Load    string    `json:"load"` // average of the last minute; others at work make a run void
 	Quick   bool      `json:"quick"`
 	Void    bool      `json:"void"`
 	Missed  []string  `json:"missed"`
@@ -138,6 +141,7 @@ func (r *report) judge() {
 }
 
 func (r *report) print(w io.Writer) {
+	fmt.Fprintf(w, "%d processors, load average %s at the start\n\n", runtime.NumCPU(), r.Load)
 	for _, c := range r.Cases {
 		fmt.Fprintf(w, "%s, %s results (bare go-sdk client: min %.0f, p50 %.0f, p99 %.0f µs)\n",
 			c.Transport, c.Size, c.Bare.Min, c.Bare.P50, c.Bare.P99)
@@ -166,6 +170,16 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintln(w, "missed:", text)
 	}
 	fmt.Fprintln(w, r.lastLine())
+}
+
+// loadAverage is that of the last minute.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	load, _, _ := strings.Cut(string(text), " ")
+	return load
 }
 
 // lastLine has the figures one remembers.

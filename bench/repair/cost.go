@@ -101,15 +101,7 @@ func (p preparer) add(list *[]work, toolID string, args []byte) error {
 	}
 	bare := p.bare[toolID]
 	if bare == nil {
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(tool.InputSchema))
-		if err != nil {
-			return err
-		}
-		c := jsonschema.NewCompiler()
-		if err := c.AddResource("bench:///schema.json", doc); err != nil {
-			return err
-		}
-		if bare, err = c.Compile("bench:///schema.json"); err != nil {
+		if bare, err = compileBare(tool.InputSchema); err != nil {
 			return err
 		}
 		p.bare[toolID] = bare
@@ -120,6 +112,19 @@ func (p preparer) add(list *[]work, toolID string, args []byte) error {
 	}
 	*list = append(*list, work{bare, schema, arguments.Call{Tool: tool.Name, Arguments: args, Risk: toolset.RiskOf(tool.Risk)}, value})
 	return nil
+}
+
+// compileBare compiles a schema for the engine as it comes.
+func compileBare(schema []byte) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("bench:///schema.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("bench:///schema.json")
 }
 
 // compare runs both over the same calls in turn, block by block, so that a busy

@@ -5,8 +5,10 @@
 // many were mended wrongly, how many that must not be touched were, and how many
 // valid ones came out changed or refused, and fails below the gate. The rules and
 // the labels of the generated cases come from the same hands, so they show that
-// the rules are consistent; the wild cases, taken from public reports, and the
-// set this program makes by itself (see own.go) are printed apart.
+// the rules are consistent. Printed apart are the wild cases, taken from public
+// reports; the valid calls of the tools, as they are and with every value of
+// theirs broken in turn (derived.go); and a set this program makes by itself,
+// which needs no files (own.go).
 package main
 
 import (
@@ -98,6 +100,22 @@ func (o options) run(w io.Writer) (bool, error) {
 		if len(calls) > 0 {
 			if err := score("valid calls", s, calls, policies[0]); err != nil {
 				return false, err
+			}
+			var derived []toolset.Case
+			for i, c := range calls {
+				if i%3 != 0 && !o.quick {
+					continue // of about three for each tool, one is enough
+				}
+				engine, err := compileBare(s.tools[c.ToolID].InputSchema)
+				if err != nil {
+					return false, err
+				}
+				derived = append(derived, breakAll(engine, c)...)
+			}
+			for _, p := range policies {
+				if err := score("derived", s, derived, p); err != nil {
+					return false, err
+				}
 			}
 		}
 		// Reports of the wild know no policy: the rules are scored.

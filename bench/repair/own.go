@@ -221,15 +221,21 @@ func (t ownTool) label(s slip, b broken) (toolset.Case, bool) {
 		if t.engine.Validate(reread(b.want)) != nil {
 			return c, false
 		}
-		c.Policy = map[string]string{"balanced": "repair", "strict": "repair"}
-		if t.Risk == "destructive" && !s.representation {
-			c.Policy["balanced"] = "suggest"
-		}
-		if t.Risk == "destructive" || t.Risk == "write" && !s.representation {
-			c.Policy["strict"] = "suggest"
-		}
+		c.Policy = policies(t.Risk, s.representation)
 	}
 	return c, true
+}
+
+// policies says what becomes of a repair for a tool of that risk.
+func policies(risk string, representation bool) map[string]string {
+	p := map[string]string{"balanced": "repair", "strict": "repair"}
+	if risk == "destructive" && !representation {
+		p["balanced"] = "suggest"
+	}
+	if risk == "destructive" || risk == "write" && !representation {
+		p["strict"] = "suggest"
+	}
+	return p
 }
 
 // eachField breaks one field of the call at a time, at every depth. The function

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,10 @@ import (
 const beServer = "MCPMEND_FRONT_TEST_SERVER"
 
 func TestMain(m *testing.M) {
+	if size, err := strconv.Atoi(os.Getenv("FRONT_HOP_SERVER")); err == nil {
+		serveHop(size)
+		return
+	}
 	if os.Getenv(beServer) != "" {
 		if err := newTestServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 			os.Exit(1)

@@ -94,12 +94,12 @@ func (l *lines) passLineFeed() {
 func (l *lines) read() error {
 	switch {
 	case l.buf == nil:
-		l.buf = newBuffer(smallestBuffer)
+		l.buf = newBuffer(l.waitWith())
 	case l.off == l.fill:
 		l.off, l.fill, l.searched = 0, 0, 0
-		if len(l.buf.b) > smallestBuffer { // the wait for more may be long
+		if len(l.buf.b) > l.waitWith() { // the wait for more may be long
 			l.buf.release()
-			l.buf = newBuffer(smallestBuffer)
+			l.buf = newBuffer(l.waitWith())
 		}
 	case l.fill == len(l.buf.b):
 		l.makeRoom()
@@ -107,6 +107,16 @@ func (l *lines) read() error {
 	n, err := l.fetch(l.buf.b[l.fill:])
 	l.fill += n
 	return err
+}
+
+// waitWith is how large a buffer to hold while waiting for the next line. Where
+// lines have been of some kilobytes, the next one should not take two reads and a
+// move; for larger ones that matters little, and the memory would matter.
+func (l *lines) waitWith() int {
+	if l.large > smallestBuffer {
+		return 4 * smallestBuffer
+	}
+	return smallestBuffer
 }
 
 // fetch reads at least one byte into p, or says why not.
@@ -149,6 +159,7 @@ func (l *lines) cut(end int) line {
 		if len(text) > l.limit {
 			return l.shortened(text)
 		}
+		l.large -= l.large / 4 // what comes now is small
 		return line{text: bytes.Clone(text), size: len(text)}
 	}
 	given := l.buf

@@ -75,7 +75,7 @@ type LineWriter struct {
 
 	// Used only by whoever is busy.
 	current outgoing
-	scratch []byte
+	scratch *buffer // where parts are put together; nil while nobody is busy
 	try     attempt
 }
 
@@ -238,7 +238,8 @@ func (w *LineWriter) rest() {
 		close(w.idle)
 		w.idle = nil
 	}
-	if cap(w.scratch) > smallestBuffer {
+	if w.scratch != nil {
+		w.scratch.release()
 		w.scratch = nil
 	}
 }
@@ -274,7 +275,14 @@ const coalesce = 16 << 10
 
 // chunk is the next run of bytes of o to write. Small messages come as one run.
 func (w *LineWriter) chunk(o *outgoing) []byte {
-	w.scratch = w.scratch[:0]
+	if w.scratch == nil {
+		w.scratch = newBuffer(min(o.size(), coalesce))
+	}
+	if len(w.scratch.b) < min(o.size(), coalesce) {
+		w.scratch.release()
+		w.scratch = newBuffer(coalesce)
+	}
+	whole := w.scratch.b[:0]
 	skip := o.sent
 	for _, part := range o.parts() {
 		if skip >= len(part) {
@@ -283,16 +291,16 @@ func (w *LineWriter) chunk(o *outgoing) []byte {
 		}
 		part = part[skip:]
 		skip = 0
-		room := coalesce - len(w.scratch)
+		room := coalesce - len(whole)
 		if len(part) > room {
-			if len(w.scratch) == 0 {
+			if len(whole) == 0 {
 				return part
 			}
-			return append(w.scratch, part[:room]...)
+			return append(whole, part[:room]...)
 		}
-		w.scratch = append(w.scratch, part...)
+		whole = append(whole, part...)
 	}
-	return w.scratch
+	return whole
 }
 
 var lineBreak = []byte{'\n'}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
@@ -24,6 +25,7 @@ const (
 	Reset     Break = "reset"      // RST, by SO_LINGER 0
 	Close     Break = "close"      // an ordinary FIN
 	BlackHole Break = "black hole" // the connection stays and nothing passes
+	Outage    Break = "outage"     // as a black hole, and new connections fall into it, too, until this one is given up
 	Drip      Break = "drip"       // one byte at a time
 )
 
@@ -58,6 +60,7 @@ type Proxy struct {
 	closed   bool
 	plain    bool // on a raw proxy: something other than TLS came
 	raw      bool
+	dark     atomic.Int32 // how many outages there are
 }
 
 // NewProxy listens on a free port of the loopback and passes on to target.
@@ -215,6 +218,10 @@ func (p *Proxy) strike(r Rule, op string) {
 // carry passes requests on one by one; answers flow back on their own.
 func (p *Proxy) carry(client net.Conn) {
 	defer p.forget(client)
+	if p.dark.Load() > 0 {
+		io.Copy(io.Discard, client)
+		return
+	}
 	server, err := net.Dial("tcp", p.target)
 	if err != nil {
 		hangUp(client, true)
@@ -230,6 +237,11 @@ func (p *Proxy) carry(client net.Conn) {
 	}
 	back := &backflow{proxy: p, client: client, server: server}
 	go back.run()
+	defer func() {
+		if back.dark.Load() {
+			p.dark.Add(-1) // the client has given up
+		}
+	}()
 
 	var raw bytes.Buffer
 	in := bufio.NewReader(io.TeeReader(client, &raw))
@@ -286,6 +298,11 @@ func (p *Proxy) before(r Rule, client net.Conn) bool {
 	case Reset, Close:
 		hangUp(client, r.Do == Reset)
 		return false
+	case Outage:
+		p.dark.Add(1)
+		defer p.dark.Add(-1)
+		io.Copy(io.Discard, client)
+		return false
 	case BlackHole:
 		if r.For == 0 {
 			// Until the client loses patience.
@@ -299,6 +316,7 @@ func (p *Proxy) before(r Rule, client net.Conn) bool {
 
 // backflow carries answers from the server to the client.
 type backflow struct {
+	dark           atomic.Bool // it has caused an outage
 	proxy          *Proxy
 	client, server net.Conn
 
@@ -357,6 +375,12 @@ func (b *backflow) pass(data []byte) bool {
 	b.rule = nil
 	b.mu.Unlock()
 	switch rule.Do {
+	case Outage:
+		if b.dark.CompareAndSwap(false, true) {
+			b.proxy.dark.Add(1)
+		}
+		io.Copy(io.Discard, b.server)
+		return false
 	case BlackHole:
 		if rule.For == 0 {
 			io.Copy(io.Discard, b.server)

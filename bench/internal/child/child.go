@@ -17,8 +17,13 @@ import (
 	"time"
 )
 
-// stopPatience is how long a process may take to leave before it is killed.
-const stopPatience = 5 * time.Second
+const (
+	// stopPatience is how long a process may take to leave before it is killed.
+	stopPatience = 5 * time.Second
+	// dumpPatience is the same for a process that prints its goroutines first, of
+	// which there may be ten thousands.
+	dumpPatience = 2 * time.Minute
+)
 
 // A Child is one running process. Stdin and Stdout belong to whoever started
 // it; stderr is read here, so a talkative process never blocks.
@@ -136,13 +141,13 @@ func (c *Child) Line(ctx context.Context, text string) (string, error) {
 func (c *Child) Stop() (*os.ProcessState, error) {
 	_ = c.Stdin.Close()
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
-	return c.leave()
+	return c.leave(stopPatience)
 }
 
 // Hangup only closes stdin, as most clients do, and is otherwise like Stop.
 func (c *Child) Hangup() (*os.ProcessState, error) {
 	_ = c.Stdin.Close()
-	return c.leave()
+	return c.leave(stopPatience)
 }
 
 // Goroutines ends a Go program by having it print all its goroutines, and counts them.
@@ -150,7 +155,7 @@ func (c *Child) Goroutines() (int, error) {
 	if err := c.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
 		return 0, err
 	}
-	if _, err := c.leave(); err != nil {
+	if _, err := c.leave(dumpPatience); err != nil {
 		return 0, err
 	}
 	<-c.drained
@@ -162,12 +167,12 @@ func (c *Child) Goroutines() (int, error) {
 	return c.goroutines, nil
 }
 
-func (c *Child) leave() (*os.ProcessState, error) {
+func (c *Child) leave(patience time.Duration) (*os.ProcessState, error) {
 	defer c.Stdout.Close()
 	select {
 	case <-c.exited:
 		return c.cmd.ProcessState, nil
-	case <-time.After(stopPatience):
+	case <-time.After(patience):
 		_ = c.cmd.Process.Kill()
 		<-c.exited
 		return c.cmd.ProcessState, fmt.Errorf("%s (pid %d) had to be killed:\n%s", c.cmd.Path, c.PID(), c.Said())

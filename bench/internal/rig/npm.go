@@ -18,6 +18,7 @@ var pinned = []string{
 	nodePackage() + "@24.21.0",
 	"@modelcontextprotocol/conformance@0.2.0-alpha.12",
 	"@modelcontextprotocol/inspector@2.12.0",
+	"@modelcontextprotocol/sdk@1.32.2",
 	"@modelcontextprotocol/server-everything@2026.8.31",
 	"@modelcontextprotocol/server-filesystem@2026.8.31",
 	"@modelcontextprotocol/server-memory@2026.8.31",
@@ -71,6 +72,14 @@ func (n *NPM) Argv(program string, args ...string) ([]string, error) {
 		return nil, err
 	}
 	return append([]string{n.node(), script}, args...), nil
+}
+
+// Node is the pinned Node itself.
+func (n *NPM) Node() string { return n.node() }
+
+// Folder is where a package is installed.
+func (n *NPM) Folder(pkg string) string {
+	return filepath.Join(n.dir, "node_modules", filepath.FromSlash(pkg))
 }
 
 // Npx returns the command line people write in their configuration:
