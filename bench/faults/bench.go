@@ -31,6 +31,7 @@ type bench struct {
 	keep        bool
 	list        bool
 	verbose     bool
+	interrupted bool
 
 	self    string
 	dir     string
@@ -87,9 +88,7 @@ func (b *bench) main(ctx context.Context) (int, error) {
 		return b.runSoak(ctx)
 	}
 	b.runMatrix(ctx)
-	if ctx.Err() != nil {
-		return exitVoid, nil
-	}
+	b.interrupted = ctx.Err() != nil
 	b.print(os.Stdout)
 	if err := b.write(); err != nil {
 		return 0, err

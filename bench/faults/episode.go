@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -69,7 +71,7 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 	}
 	e := &Episode{Scenario: sc, System: sys, N: n, Quick: b.quick}
 	e.Era = sc.Eras[n%len(sc.Eras)]
-	e.Rand = rand.New(rand.NewPCG(uint64(b.seed), uint64(n)<<16|hash(sc.ID)))
+	e.Rand = rand.New(rand.NewPCG(uint64(b.seed), stream(fmt.Sprint(sc.ID, n))))
 	dir, err := os.MkdirTemp(b.dir, fmt.Sprintf("%s-%d-", sc.ID, n))
 	if err != nil {
 		return nil, err
@@ -112,12 +114,11 @@ func legacyOf(eras []string) []string {
 	return nil
 }
 
-func hash(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h & 0xffff
+// stream numbers a scenario's random sequence.
+func stream(id string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, id)
+	return h.Sum64()
 }
 
 // start brings up the server, the proxy, the system and its clients.

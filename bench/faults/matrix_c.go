@@ -172,7 +172,7 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C22", Title: "HTTP/2: REFUSED_STREAM and GOAWAY", HTTP: true, TLS: "h2", Bulk: true, Quick: true, Hits: 2, Reach: oracle.Refused,
+		ID: "C22", Title: "HTTP/2: REFUSED_STREAM and GOAWAY", HTTP: true, TLS: "h2", Bulk: true, Quick: true, Hits: 6, Reach: oracle.Refused,
 	},
 	{
 		ID: "C23", Title: "eras confused: server/discover met by silence or an exit; a client of the other era", Slow: true, Quick: true,

@@ -79,7 +79,7 @@ func (c *cell) String() string {
 	switch {
 	case c == nil:
 		return ""
-	case c.score == nil:
+	case c.score == nil || c.score.Episodes == 0 && c.score.Void == "":
 		return "–"
 	case c.score.Void != "":
 		return "VOID"
@@ -326,6 +326,9 @@ func (b *bench) verdict() string {
 
 // void says why the run proves nothing, "" when it does.
 func (b *bench) void() string {
+	if b.interrupted {
+		return "interrupted"
+	}
 	naiveRan := false
 	for _, s := range b.systems {
 		for _, r := range b.rows {
