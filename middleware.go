@@ -119,8 +119,7 @@ func (m *mender) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Call
 		// out, and go-sdk's own checker writes into the nil map that it makes of it.
 		req = with(req, req.Params.Name, []byte("{}"))
 	}
-	before := m.remembered(req.Params.Name)
-	if before != nil && before.check(req, m.options.Policy).Outcome == arguments.Valid {
+	if t := m.remembered(req.Params.Name); t != nil && t.accepts(req) {
 		return m.run(ctx, next, req)
 	}
 	// The server may have changed its tools since. A valid call goes on unchanged
@@ -158,7 +157,7 @@ func (m *mender) mend(req *mcp.CallToolRequest, listed map[string]*tool) (*mcp.C
 	if t == nil {
 		return req, nil, nil // the server knows better
 	}
-	result := t.check(req, m.options.Policy)
+	result := t.repair(req, m.options.Policy)
 	if result.Outcome == arguments.Invalid || result.Outcome == arguments.Withheld {
 		return nil, nil, m.refuse(t, req, result)
 	}
@@ -174,7 +173,7 @@ func (m *mender) refuse(t *tool, req *mcp.CallToolRequest, result arguments.Resu
 	e := arguments.Explain(arguments.Failure{
 		Tool:        t.Name,
 		Description: t.Description,
-		Schema:      t.schema,
+		Schema:      t.compiled(),
 		Arguments:   req.Params.Arguments,
 		Suggested:   result.Suggested,
 		Repeats:     m.refusedBefore(t, req),
@@ -209,23 +208,35 @@ func (m *mender) refusedBefore(t *tool, req *mcp.CallToolRequest) int {
 // A tool is a tool as its server lists it.
 type tool struct {
 	*mcp.Tool
-	schemas *arguments.Cache
-	compile sync.Once
-	schema  *arguments.Schema // nil before compile, and if it does not compile
+	compiled func() *arguments.Schema // nil if the schema cannot be compiled
 }
 
-// check judges the arguments of a call. Those of a tool whose schema cannot be
-// compiled count as valid.
-func (t *tool) check(req *mcp.CallToolRequest, policy arguments.Policy) arguments.Result {
-	t.compile.Do(func() {
-		if raw, err := json.Marshal(t.InputSchema); err == nil {
-			t.schema, _ = t.schemas.Compile(raw)
+func (m *mender) newTool(listed *mcp.Tool) *tool {
+	return &tool{listed, sync.OnceValue(func() *arguments.Schema {
+		raw, err := json.Marshal(listed.InputSchema)
+		if err != nil {
+			return nil
 		}
-	})
-	if t.schema == nil {
-		return arguments.Result{Outcome: arguments.Valid, Arguments: req.Params.Arguments}
+		schema, err := m.schemas.Compile(raw)
+		if err != nil {
+			return nil // what cannot be checked is not refused
+		}
+		return schema
+	})}
+}
+
+// accepts says whether the arguments of a call are valid as they are.
+func (t *tool) accepts(req *mcp.CallToolRequest) bool {
+	schema := t.compiled()
+	return schema == nil || !slices.ContainsFunc(schema.Check(req.Params.Arguments), func(p arguments.Problem) bool { return !p.Warning })
+}
+
+func (t *tool) repair(req *mcp.CallToolRequest, policy arguments.Policy) arguments.Result {
+	call := arguments.Call{Tool: t.Name, Arguments: req.Params.Arguments, Risk: t.risk(), Policy: policy}
+	if schema := t.compiled(); schema != nil {
+		return schema.Repair(call)
 	}
-	return t.schema.Repair(arguments.Call{Tool: t.Name, Arguments: req.Params.Arguments, Risk: t.risk(), Policy: policy})
+	return arguments.Result{Outcome: arguments.Valid, Arguments: call.Arguments}
 }
 
 // risk believes the annotations, since they are the word of the server we are in.
@@ -261,9 +272,12 @@ func (m *mender) learn(listed []*mcp.Tool) []*tool {
 	}
 	var out []*tool
 	for _, each := range listed {
+		if each == nil {
+			continue // of another middleware; not our business
+		}
 		t := m.known[each.Name]
 		if t == nil || t.Tool != each { // a tool does not change once it was added, it is replaced
-			t = &tool{Tool: each, schemas: m.schemas}
+			t = m.newTool(each)
 			m.known[each.Name] = t
 		}
 		out = append(out, t)
