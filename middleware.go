@@ -25,7 +25,8 @@ type MiddlewareOptions struct {
 	// destructive, as MCP says, and is mended least: annotate your tools.
 	Policy arguments.Policy
 	// FullErrors explains a refused call at full length the first time. Otherwise
-	// the explanation is short and grows when the very same call comes again.
+	// the explanation is short and grows when the very same call comes again in the
+	// same session. A stateless HTTP server has no sessions to remember it in.
 	FullErrors bool
 	// ToolNames looks at calls of tools that are not listed: a name that can only
 	// mean one listed tool is mended, any other is explained. Leave it off if there

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -401,6 +403,33 @@ func TestToolNamesAreMendedOnlyWhenAsked(t *testing.T) {
 				t.Errorf("got %q, want an error that names %s", words(r), test.says)
 			}
 		})
+	}
+}
+
+func TestItWorksOverHTTP(t *testing.T) {
+	for name, version := range eras {
+		for _, stateless := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stateless %v", name, stateless), func(t *testing.T) {
+				s := newServer(mcpmend.MiddlewareOptions{})
+				p := addSearch(s, "search", readOnly)
+				h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },
+					&mcp.StreamableHTTPOptions{Stateless: stateless}))
+				t.Cleanup(h.Close) // after the client has closed its streams
+				client := connect(t, &mcp.StreamableClientTransport{Endpoint: h.URL}, version)
+				first := words(callRaw(t, client, "search", `{"limit":"5"}`))
+				if !strings.Contains(first, "query: missing") {
+					t.Errorf("got %q, want it explained", first)
+				}
+				second := words(callRaw(t, client, "search", `{"limit":"5"}`))
+				if grown := len(second) > len(first); grown == stateless {
+					t.Errorf("the second explanation has grown: %v, want %v", grown, !stateless)
+				}
+				callRaw(t, client, "search", `{"query":"a","limit":"5"}`)
+				if diff := cmp.Diff([]string{`{"query":"a","limit":5}`}, p.calls()); diff != "" {
+					t.Errorf("what the tool saw (-want +got):\n%s", diff)
+				}
+			})
+		}
 	}
 }
 
