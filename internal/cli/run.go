@@ -129,20 +129,17 @@ func setEffect(p *fault.Policy, word string) error {
 	return nil
 }
 
-// target tells a command from a URL. A command stands behind "--", so that its
-// own flags are not taken for ours.
+// target tells a command from a URL. What stands behind "--" is always a command;
+// without it, whatever is no URL is one.
 func target(o *app.RunOptions, all, rest []string) error {
 	dashed := len(rest) > 0 && len(all) > len(rest) && all[len(all)-len(rest)-1] == "--"
-	switch {
-	case len(rest) == 0:
-		return usageError{"run needs a command behind -- or a URL"}
-	case dashed:
-		o.Command = rest
-		return nil
+	if len(rest) == 0 {
+		return usageError{"run needs a command or a URL"}
 	}
 	u, err := url.Parse(rest[0])
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return usageError{fmt.Sprintf("%q is not a URL; put -- before a command", rest[0])}
+	if dashed || err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		o.Command = rest
+		return nil
 	}
 	if len(rest) > 1 {
 		return usageError{fmt.Sprintf("unexpected %q behind the URL", rest[1])}

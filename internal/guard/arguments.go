@@ -110,6 +110,9 @@ func (c *Call) fit() bool {
 		c.replaceArguments(result.Arguments, misfit{Changes: result.Changes})
 		return true
 	}
+	if beyondUs(&result) {
+		return true
+	}
 	failure := arguments.Failure{
 		Tool: c.name, Schema: schema, Arguments: raw, Suggested: result.Suggested,
 		Description: c.tool.description, Full: o.Full, Repeats: c.session.failedBefore(c.name, raw),
@@ -119,6 +122,23 @@ func (c *Call) fit() bool {
 		return false
 	}
 	return c.unfit(failure)
+}
+
+// beyondUs reports whether nothing but our own caution speaks against a call: it is
+// too large or too deep for us to check, or it holds nulls for optional fields,
+// which most servers take for absent. The server decides.
+func beyondUs(r *arguments.Result) bool {
+	for _, p := range r.Problems {
+		if p.Keyword == "limit" {
+			return true
+		}
+	}
+	for _, change := range r.Changes {
+		if change.Rule != arguments.RuleNull {
+			return false
+		}
+	}
+	return r.Outcome == arguments.Withheld
 }
 
 // unfit refuses a call whose arguments could not be mended, or lets it go on where
