@@ -113,6 +113,9 @@ func (c *Call) fit() bool {
 	if beyondUs(&result) {
 		return true
 	}
+	if string(raw) == "null" {
+		raw = []byte("{}") // what it lacks says more than that it is null
+	}
 	failure := arguments.Failure{
 		Tool: c.name, Schema: schema, Arguments: raw, Suggested: result.Suggested,
 		Description: c.tool.description, Full: o.Full, Repeats: c.session.failedBefore(c.name, raw),
