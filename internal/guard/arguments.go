@@ -110,7 +110,7 @@ func (c *Call) fit() bool {
 		c.replaceArguments(result.Arguments, misfit{Changes: result.Changes})
 		return true
 	}
-	if beyondUs(&result) {
+	if beyondUs(&result, c.tool.input) {
 		return true
 	}
 	if string(raw) == "null" {
@@ -130,18 +130,32 @@ func (c *Call) fit() bool {
 // beyondUs reports whether nothing but our own caution speaks against a call: it is
 // too large or too deep for us to check, or it holds nulls for optional fields,
 // which most servers take for absent. The server decides.
-func beyondUs(r *arguments.Result) bool {
+func beyondUs(r *arguments.Result, schema []byte) bool {
+	onlyNulls := true
 	for _, p := range r.Problems {
 		if p.Keyword == "limit" {
 			return true
 		}
-	}
-	for _, change := range r.Changes {
-		if change.Rule != arguments.RuleNull {
-			return false
+		if !p.Warning && (p.Received != "null" || !optional(schema, p.Path)) {
+			onlyNulls = false
 		}
 	}
-	return r.Outcome == arguments.Withheld
+	return onlyNulls
+}
+
+// optional reports whether a member at the top of the arguments may be left out.
+func optional(schema []byte, pointer string) bool {
+	name, ok := strings.CutPrefix(pointer, "/")
+	if !ok || strings.Contains(name, "/") {
+		return false
+	}
+	required, _ := wire.Member(schema, "required")
+	found := false
+	wire.EachElement(required, func(each []byte) {
+		word, _ := wire.StringValue(each)
+		found = found || word == name
+	})
+	return !found
 }
 
 // unfit refuses a call whose arguments could not be mended, or lets it go on where

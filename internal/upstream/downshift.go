@@ -26,12 +26,14 @@ type downshift struct {
 	holds     map[*Call]*hold  // by the request that opened the call
 	waiting   map[string]*hold // by request state: the client has to answer first
 	level     string
+	opened    uint64 // how many calls there have been
 }
 
 // hold is a call that stays open at the server over several rounds of a client.
 type hold struct {
-	down  *downshift
-	first *Call // the request that opened it
+	down   *downshift
+	first  *Call // the request that opened it
+	number uint64
 
 	mu      sync.Mutex
 	call    *Call          // the client's present request; nil while it has to answer first
@@ -178,6 +180,8 @@ func (d *downshift) call(c *Call) {
 func (d *downshift) open(c *Call) {
 	h := &hold{down: d, first: c, call: c}
 	d.mu.Lock()
+	d.opened++
+	h.number = d.opened
 	d.holds[c] = h
 	d.mu.Unlock()
 	d.session.fly(d.link, c, legacyRequest(c.Msg), h.hear, h.settled)
@@ -323,17 +327,32 @@ func (d *downshift) asked(m wire.Message, f *flight) {
 
 // holdOf finds the hold of a flight. Only requests that may be answered with
 // "input required" can be held.
+// A question that came outside of any of them is put to the youngest.
 func (d *downshift) holdOf(f *flight) *hold {
-	if f == nil || f.call == nil {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f != nil && f.call != nil {
+		if h := d.holds[f.call]; h != nil && h.mayAsk() {
+			return h
+		}
 		return nil
 	}
-	switch f.msg.Method() {
-	case wire.MethodCall, "prompts/get", "resources/read":
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.holds[f.call]
+	var youngest *hold
+	for _, h := range d.holds {
+		if h.mayAsk() && (youngest == nil || h.number > youngest.number) {
+			youngest = h
+		}
 	}
-	return nil
+	return youngest
+}
+
+// mayAsk reports whether the request is of a kind that may be answered so.
+func (h *hold) mayAsk() bool {
+	switch h.first.Msg.Method() {
+	case wire.MethodCall, "prompts/get", "resources/read":
+		return true
+	}
+	return false
 }
 
 // abandon ends a subscription. It is what cancelling a listening call comes to.
