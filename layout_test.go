@@ -31,6 +31,10 @@ const everything = "*"
 // rooms further down. Rooms that do not exist yet are already in their place;
 // a package that is not here has no place until somebody gives it one.
 var house = []room{
+	{"examples/middleware", []string{"."},
+		"an example is somebody else's program: what it cannot do with the library's face, nobody can"},
+	{"examples/transport", []string{"."},
+		"an example is somebody else's program: what it cannot do with the library's face, nobody can"},
 	{"cmd/mcpmend", []string{"internal/cli"},
 		"signals and the exit code are all a main may know, so that tests can run the program in-process"},
 	{"internal/cli", []string{"internal/app", "internal/doctor", "internal/clientconfig", "fault"},
@@ -82,7 +86,7 @@ type guest struct {
 }
 
 var guests = []guest{
-	{"github.com/modelcontextprotocol/go-sdk", []string{".", "internal/front", "internal/upstream"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"examples/middleware", "examples/transport", ".", "internal/front", "internal/upstream"},
 		"the SDK at the edges only, where a Go program or OAuth meets us; inside, messages are bytes"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"arguments"},
 		"the validator has sharp corners that arguments blunts once for all"},

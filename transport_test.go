@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 roots are deprecated, and servers will ask for them for years: they must pass
+
 package mcpmend_test
 
 import (
@@ -16,11 +18,16 @@ import (
 
 // TestMain turns the test binary into a real MCP server when it is started as one.
 func TestMain(m *testing.M) {
-	if os.Getenv("MCPMEND_TEST_SERVER") == "1" {
+	switch os.Getenv("MCPMEND_TEST_SERVER") {
+	case "1":
 		serve()
-		return
+	case "greeter":
+		serveGreeter()
+	case "mended greeter":
+		serveGreeter(mcpmend.Middleware(mcpmend.MiddlewareOptions{}))
+	default:
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
 type text struct {

@@ -6,6 +6,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/mcpmend/mcpmend v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
+	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	golang.org/x/sys v0.41.0
 )
@@ -13,6 +14,7 @@ require (
 require (
 	github.com/dlclark/regexp2 v1.11.5 // indirect
 	golang.org/x/text v0.14.0 // indirect
+	golang.org/x/tools v0.42.0 // indirect
 )
 
 require (

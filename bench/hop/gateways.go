@@ -18,15 +18,72 @@ import (
 // gateways are what mcpmend is compared with. Each runs in a process of its own,
 // which is this program again.
 var gateways = map[string]func(args []string) error{
-	"floor":       floor,      // floor COMMAND ARGS…
-	"floor-http":  floorHTTP,  // floor-http URL
-	"bridge":      bridge,     // bridge COMMAND ARGS…
-	"bridge-http": bridgeHTTP, // bridge-http URL
+	"copy":        func(args []string) error { return between(args, copyBytes) },        // copy COMMAND ARGS…
+	"copy-http":   func(args []string) error { return betweenHTTP(args[0], copyBytes) }, // copy-http URL
+	"floor":       func(args []string) error { return between(args, copyMessages) },
+	"floor-http":  func(args []string) error { return betweenHTTP(args[0], copyMessages) },
+	"bridge":      bridge,
+	"bridge-http": bridgeHTTP,
 }
 
-// floor is the least a stdio gateway can do: it reads, looks for the end of each
-// message, and writes.
-func floor(argv []string) error {
+// A copier is all that a gateway does here in one direction.
+type copier func(dst io.Writer, src io.Reader) error
+
+// copyBytes passes on what it has, and knows nothing of messages.
+func copyBytes(dst io.Writer, src io.Reader) error {
+	held := buffers.Get().(*[]byte)
+	defer buffers.Put(held)
+	for {
+		n, err := src.Read(*held)
+		if n > 0 {
+			if _, err := dst.Write((*held)[:n]); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return eofIsFine(err)
+		}
+	}
+}
+
+// copyMessages finds where messages end, holds each until it is whole, and passes
+// on whole ones: the least that a gateway must do whose pipe has several clients.
+func copyMessages(dst io.Writer, src io.Reader) error {
+	held := buffers.Get().(*[]byte)
+	defer buffers.Put(held)
+	fill := 0
+	for {
+		if fill == len(*held) {
+			*held = append(*held, make([]byte, len(*held))...)
+		}
+		n, err := src.Read((*held)[fill:])
+		if end := bytes.LastIndexByte((*held)[fill:fill+n], '\n'); end >= 0 {
+			end += fill + 1
+			if _, err := dst.Write((*held)[:end]); err != nil {
+				return err
+			}
+			fill = copy(*held, (*held)[end:fill+n])
+		} else {
+			fill += n
+		}
+		if err != nil {
+			return eofIsFine(err)
+		}
+	}
+}
+
+// buffers keep what they have grown to: the second large message costs no memory.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
+func eofIsFine(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// between stands between stdio and a process.
+func between(argv []string, copy copier) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stderr = os.Stderr
 	// os.Pipe, not StdinPipe: no goroutine or copy of the library's comes in between.
@@ -45,44 +102,19 @@ func floor(argv []string) error {
 	inRead.Close()
 	outWrite.Close()
 	go func() {
-		_, _ = copyMessages(inWrite, os.Stdin)
+		_ = copy(inWrite, os.Stdin)
 		inWrite.Close()
 	}()
-	_, err = copyMessages(os.Stdout, outRead)
+	err = copy(os.Stdout, outRead)
 	return errors.Join(err, cmd.Wait())
 }
 
-// copyMessages copies src to dst and counts the messages, which end at newlines. It
-// passes on what it has, whole or not: who holds a message until it is complete
-// has done more than the least.
-func copyMessages(dst io.Writer, src io.Reader) (messages int, err error) {
-	buf := chunks.Get().(*[64 << 10]byte)
-	defer chunks.Put(buf)
-	for {
-		n, err := src.Read(buf[:])
-		messages += bytes.Count(buf[:n], []byte{'\n'})
-		if n > 0 {
-			if _, err := dst.Write(buf[:n]); err != nil {
-				return messages, err
-			}
-		}
-		if err == io.EOF {
-			return messages, nil
-		}
-		if err != nil {
-			return messages, err
-		}
-	}
-}
-
-var chunks = sync.Pool{New: func() any { return new([64 << 10]byte) }}
-
-// floorHTTP is the least an HTTP gateway can do: it sends each request on, and
+// betweenHTTP stands in front of a server on HTTP: it sends each request on, and
 // passes the answer back as it comes.
-func floorHTTP(args []string) error {
+func betweenHTTP(url string, copy copier) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
 	return serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out, err := http.NewRequestWithContext(r.Context(), r.Method, args[0], r.Body)
+		out, err := http.NewRequestWithContext(r.Context(), r.Method, url, r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
@@ -99,7 +131,7 @@ func floorHTTP(args []string) error {
 			w.Header()[name] = values
 		}
 		w.WriteHeader(res.StatusCode)
-		_, _ = copyMessages(flushing{w}, res.Body)
+		_ = copy(flushing{w}, res.Body)
 	}))
 }
 

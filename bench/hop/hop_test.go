@@ -9,20 +9,35 @@ import (
 	"github.com/mcpmend/mcpmend/bench/internal/interleave"
 )
 
-func TestFloorCopiesEveryByteAndFindsEveryMessage(t *testing.T) {
-	text := "{}\n" + strings.Repeat("x", 300<<10) + "\n\n" + `{"a":1}` + "\n" + "half"
-	for name, src := range map[string]io.Reader{
-		"at once":     strings.NewReader(text),
-		"in halves":   iotest.HalfReader(strings.NewReader(text)),
-		"byte wise":   iotest.OneByteReader(strings.NewReader(text)),
-		"with an EOF": iotest.DataErrReader(strings.NewReader(text)),
+func TestCopiersPassEveryByteAndTheFloorWholeMessages(t *testing.T) {
+	text := "{}\n" + strings.Repeat("x", 300<<10) + "\n\n" + `{"a":1}` + "\n"
+	for name, read := range map[string]func(io.Reader) io.Reader{
+		"at once":     func(r io.Reader) io.Reader { return r },
+		"in halves":   iotest.HalfReader,
+		"byte wise":   iotest.OneByteReader,
+		"with an EOF": iotest.DataErrReader,
 	} {
-		var out strings.Builder
-		messages, err := copyMessages(&out, src)
-		if err != nil || messages != 4 || out.String() != text {
-			t.Errorf("%s: %d messages and %d bytes, %v; want 4 and %d", name, messages, out.Len(), err, len(text))
+		for kind, copy := range map[string]copier{"copy": copyBytes, "floor": copyMessages} {
+			var out lineWriter
+			if err := copy(&out, read(strings.NewReader(text))); err != nil || out.String() != text {
+				t.Errorf("%s, %s: %d bytes of %d, %v", kind, name, out.Len(), len(text), err)
+			}
+			if kind == "floor" && out.torn {
+				t.Errorf("%s, %s: a write ended inside a message", kind, name)
+			}
 		}
 	}
+}
+
+// lineWriter notes a write that does not end with a line.
+type lineWriter struct {
+	strings.Builder
+	torn bool
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.torn = w.torn || p[len(p)-1] != '\n'
+	return w.Builder.Write(p)
 }
 
 func TestEveryRequestHasAnIDOfItsOwn(t *testing.T) {

@@ -3,10 +3,11 @@
 //
 //	go run ./bench/hop [--quick] [--json] [--only stdio,http,memory]
 //
-// The same calls go to the same server in four ways:
+// The same calls go to the same server in five ways:
 //
 //	direct   nothing in between
-//	floor    a copy of the bytes that finds the ends of messages, and does nothing else
+//	copy     a plain copy of the bytes
+//	floor    a copy that finds the messages and passes on whole ones
 //	mcpmend  mcpmend run
 //	bridge   a client and a server of go-sdk, back to back
 //

@@ -38,13 +38,14 @@ const (
 // The ways, in the order of the table. The last one is mcpmend again.
 const (
 	direct = iota
+	copyWay
 	floorWay
 	mcpmendWay
 	bridgeWay
 	mcpmendAgain
 )
 
-var wayNames = []string{"direct", "floor", "mcpmend", "bridge", "mcpmend again"}
+var wayNames = []string{"direct", "copy", "floor", "mcpmend", "bridge", "mcpmend again"}
 
 // transport knows how to put each gateway in front of the small server.
 type transport struct {
@@ -62,6 +63,7 @@ var stdioTransport = transport{
 	open: func(_ context.Context, w *world, way int, server string) (driver, *child.Child, error) {
 		argv := map[int][]string{
 			direct:       {server},
+			copyWay:      {w.self, "copy", server},
 			floorWay:     {w.self, "floor", server},
 			mcpmendWay:   {w.mcpmend, "run", "--", server},
 			mcpmendAgain: {w.mcpmend, "run", "--", server},
@@ -83,6 +85,7 @@ var httpTransport = transport{
 	name: "http",
 	open: func(ctx context.Context, w *world, way int, server string) (driver, *child.Child, error) {
 		argv := map[int][]string{
+			copyWay:      {w.self, "copy-http", server},
 			floorWay:     {w.self, "floor-http", server},
 			mcpmendWay:   {w.mcpmend, "run", "--http", "127.0.0.1:0", "--no-token", server},
 			mcpmendAgain: {w.mcpmend, "run", "--http", "127.0.0.1:0", "--no-token", server},

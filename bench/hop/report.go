@@ -77,6 +77,7 @@ func summarize(transport, size string, ways []*series, bare []time.Duration) *re
 	}
 	cpu := func(i int) []float64 { return ways[i].cpu }
 	r.Ratios = map[string]interleave.Estimate{
+		"mcpmend/copy":     interleave.Ratio(cpu(mcpmendWay), cpu(copyWay)),
 		"mcpmend/floor":    interleave.Ratio(cpu(mcpmendWay), cpu(floorWay)),
 		"mcpmend/bridge":   interleave.Ratio(cpu(mcpmendWay), cpu(bridgeWay)),
 		"mcpmend/itself":   interleave.Ratio(cpu(mcpmendAgain), cpu(mcpmendWay)),
@@ -160,8 +161,8 @@ func (r *report) print(w io.Writer) {
 		if why := c.void(); why != "" {
 			fmt.Fprintf(w, "  VOID: %s\n", why)
 		}
-		fmt.Fprintf(w, "  CPU: %.2f × floor [%.2f, %.2f], 1/%.1f of the bridge [1/%.1f, 1/%.1f]; itself %.2f [%.2f, %.2f]\n\n",
-			floor.Median, floor.Low, floor.High, 1/bridge.Median, 1/bridge.Low, 1/bridge.High, self.Median, self.Low, self.High)
+		fmt.Fprintf(w, "  CPU: %.2f × copy, %.2f × floor [%.2f, %.2f], 1/%.1f of the bridge [1/%.1f, 1/%.1f]; itself %.2f [%.2f, %.2f]\n\n",
+			c.Ratios["mcpmend/copy"].Median, floor.Median, floor.Low, floor.High, 1/bridge.Median, 1/bridge.Low, 1/bridge.High, self.Median, self.Low, self.High)
 	}
 	if r.Memory != nil {
 		r.Memory.print(w)

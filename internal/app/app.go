@@ -36,6 +36,7 @@ type RunOptions struct {
 	// policy by name.
 	Arguments guard.ArgumentOptions
 	Repair    string
+	Model     ModelOptions
 	// Environ is the environment we were started with.
 	Environ []string
 	// Log is where a person reads; the server's stderr goes there as well.
@@ -53,6 +54,9 @@ func Run(ctx context.Context, o RunOptions) error {
 		return err
 	}
 	o.Arguments.Policy = arguments.Policy(o.Repair)
+	if o.Arguments.Advise, err = adviseWith(o.Model); err != nil {
+		return err
+	}
 	server, err := guard.New(guard.Spec{
 		Command:   o.Command,
 		Env:       upstream.PassedOn(o.Environ),

@@ -32,6 +32,9 @@ its tools, its notifications. It speaks on stdin and stdout unless --http is giv
   --repair P        mend arguments that do not fit: balanced (default), strict, off
   --errors full     explain wrong arguments at full length from the first time on
   --forward-invalid pass on arguments that cannot be mended instead of refusing them
+  --model NAME      ask this model about arguments that cannot be mended (default: nobody);
+                    with --model-provider openai or anthropic, --model-url BASE for others
+                    that speak like them, and the key in MCPMEND_MODEL_KEY
   --header 'N: V'   send this header to URL; may be given several times
 
 MCPMEND_OFF=1 starts the server directly and steps out of the way.
@@ -70,6 +73,9 @@ func run(ctx context.Context, env Env) error {
 		o.Arguments.Full = word == "full"
 		return nil
 	})
+	flags.StringVar(&o.Model.Name, "model", "", "")
+	flags.StringVar(&o.Model.Provider, "model-provider", "openai", "")
+	flags.StringVar(&o.Model.URL, "model-url", "", "")
 	flags.Func("trust", "", func(word string) error { return setTrust(&o.Policy, word) })
 	flags.Func("tool", "", func(word string) error { return setEffect(&o.Policy, word) })
 	if err := flags.Parse(env.Args); err != nil {
@@ -89,6 +95,7 @@ func run(ctx context.Context, env Env) error {
 		return app.Exec(o.Command, env.Environ)
 	}
 	o.Environ, o.Log = env.Environ, env.Stderr
+	o.Model.Key = lookupEnv(env.Environ, "MCPMEND_MODEL_KEY")
 	if o.HTTP != "" && !noToken {
 		token, where, err := app.Token(lookupEnv(env.Environ, "MCPMEND_TOKEN"), tokenFile)
 		if err != nil {
@@ -122,20 +129,17 @@ func setEffect(p *fault.Policy, word string) error {
 	return nil
 }
 
-// target tells a command from a URL. A command stands behind "--", so that its
-// own flags are not taken for ours.
+// target tells a command from a URL. What stands behind "--" is always a command;
+// without it, whatever is no URL is one.
 func target(o *app.RunOptions, all, rest []string) error {
 	dashed := len(rest) > 0 && len(all) > len(rest) && all[len(all)-len(rest)-1] == "--"
-	switch {
-	case len(rest) == 0:
-		return usageError{"run needs a command behind -- or a URL"}
-	case dashed:
-		o.Command = rest
-		return nil
+	if len(rest) == 0 {
+		return usageError{"run needs a command or a URL"}
 	}
 	u, err := url.Parse(rest[0])
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return usageError{fmt.Sprintf("%q is not a URL; put -- before a command", rest[0])}
+	if dashed || err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		o.Command = rest
+		return nil
 	}
 	if len(rest) > 1 {
 		return usageError{fmt.Sprintf("unexpected %q behind the URL", rest[1])}

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 roots are deprecated, and servers will ask for them for years: they must pass
+
 package front
 
 import (

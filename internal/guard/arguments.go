@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +32,12 @@ type ArgumentOptions struct {
 	// Advise asks a model for corrected arguments. nil asks nobody. What it
 	// returns is used only if the schema accepts it.
 	Advise func(context.Context, Advice) ([]byte, error)
+	// RetryKinds are the kinds of a server's own errors after which a model is
+	// asked for better arguments; nil means only that the arguments are invalid.
+	// Sign-in, permission and security errors are never among them.
+	RetryKinds []fault.Kind
+	// MaxRetries is how often one call may be corrected so; 0 means once.
+	MaxRetries int
 }
 
 // Advice is what is known about arguments that could not be mended.
@@ -38,6 +46,9 @@ type Advice struct {
 	Schema    []byte // the tool's input schema, as the server wrote it
 	Arguments []byte
 	Error     string
+	Kind      fault.Kind
+	// Known says whether the schema has a member at this JSON pointer.
+	Known func(pointer string) bool
 	// Valid says what is wrong with a proposal, nil if nothing is.
 	Valid func([]byte) error
 }
@@ -99,6 +110,12 @@ func (c *Call) fit() bool {
 		c.replaceArguments(result.Arguments, misfit{Changes: result.Changes})
 		return true
 	}
+	if beyondUs(&result) {
+		return true
+	}
+	if string(raw) == "null" {
+		raw = []byte("{}") // what it lacks says more than that it is null
+	}
 	failure := arguments.Failure{
 		Tool: c.name, Schema: schema, Arguments: raw, Suggested: result.Suggested,
 		Description: c.tool.description, Full: o.Full, Repeats: c.session.failedBefore(c.name, raw),
@@ -108,6 +125,23 @@ func (c *Call) fit() bool {
 		return false
 	}
 	return c.unfit(failure)
+}
+
+// beyondUs reports whether nothing but our own caution speaks against a call: it is
+// too large or too deep for us to check, or it holds nulls for optional fields,
+// which most servers take for absent. The server decides.
+func beyondUs(r *arguments.Result) bool {
+	for _, p := range r.Problems {
+		if p.Keyword == "limit" {
+			return true
+		}
+	}
+	for _, change := range r.Changes {
+		if change.Rule != arguments.RuleNull {
+			return false
+		}
+	}
+	return r.Outcome == arguments.Withheld
 }
 
 // unfit refuses a call whose arguments could not be mended, or lets it go on where
@@ -138,22 +172,8 @@ func (c *Call) replaceArguments(args []byte, what misfit) {
 
 // consult asks a model, and goes on with what it says if that fits.
 func (c *Call) consult(failure arguments.Failure) {
-	limit := min(adviceTime, c.session.server.options.MaxCall/4)
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	check := func(args []byte) error {
-		for _, p := range failure.Schema.Check(args) {
-			if !p.Warning {
-				return &fault.Fault{Kind: fault.InvalidArguments, Evidence: fault.Evidence{Text: p.Path + ": expected " + p.Expected}}
-			}
-		}
-		return nil
-	}
-	better, err := c.session.server.options.Arguments.Advise(ctx, Advice{
-		Tool: c.name, Schema: c.tool.input, Arguments: failure.Arguments,
-		Error: arguments.Explain(failure).Text, Valid: check,
-	})
-	if err == nil && check(better) == nil {
+	better := c.advice(failure.Arguments, arguments.Explain(failure).Text, fault.InvalidArguments)
+	if better != nil {
 		c.replaceArguments(better, misfit{ByModel: true})
 		c.gate()
 		return
@@ -161,6 +181,114 @@ func (c *Call) consult(failure arguments.Failure) {
 	if c.unfit(failure) {
 		c.gate()
 	}
+}
+
+// advice is what a model proposes instead of args, nil if nothing that fits.
+func (c *Call) advice(args []byte, text string, kind fault.Kind) []byte {
+	schema := c.tool.schema()
+	check := func(args []byte) error {
+		for _, p := range schema.Check(args) {
+			if !p.Warning {
+				return &fault.Fault{Kind: fault.InvalidArguments, Evidence: fault.Evidence{Text: p.Path + ": expected " + p.Expected}}
+			}
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(adviceTime, c.session.server.options.MaxCall/4))
+	defer cancel()
+	better, err := c.session.server.options.Arguments.Advise(ctx, Advice{
+		Tool: c.name, Schema: c.tool.input, Arguments: args, Error: text, Kind: kind,
+		Known: c.tool.hasMember, Valid: check,
+	})
+	if err != nil || check(better) != nil {
+		return nil
+	}
+	return better
+}
+
+// hasMember reports whether the tool's schema names a member at this JSON pointer.
+// Only plain properties count; what stands behind a choice is not looked for.
+func (t *tool) hasMember(pointer string) bool {
+	schema := t.input
+	for _, key := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		next, ok := wire.Member(schema, "properties", key)
+		if !ok {
+			return false
+		}
+		schema = next
+	}
+	return true
+}
+
+// secondThought looks at an error that the server answered with. If better
+// arguments might help and nothing speaks against asking a model for some, it
+// reports true and settles the call later: with another attempt where the first
+// certainly did not run or the tool only reads, and otherwise with the server's
+// error and the arguments that a model suggests.
+func (c *Call) secondThought(o upstream.Outcome) bool {
+	options := &c.session.server.options.Arguments
+	if options.Advise == nil || c.tool == nil || c.tool.schema() == nil || c.corrected >= max(1, options.MaxRetries) {
+		return false
+	}
+	text, code, failed := toolError(&o.Reply)
+	if !failed {
+		return false
+	}
+	kind := fault.Diagnose(fault.Evidence{Text: text, RPCCode: code, Moment: fault.AtCall}).Kind
+	wanted := options.RetryKinds
+	if wanted == nil {
+		wanted = []fault.Kind{fault.InvalidArguments}
+	}
+	if !slices.Contains(wanted, kind) || kind == fault.AuthFailed || kind == fault.PermissionDenied {
+		return false
+	}
+	c.corrected++
+	go c.reconsider(o, text, kind, code == wire.CodeInvalidParams || c.effect == fault.ReadOnly)
+	return true
+}
+
+func (c *Call) reconsider(o upstream.Outcome, text string, kind fault.Kind, again bool) {
+	args, _ := wire.Member(c.Msg.Params(), "arguments")
+	better := c.advice(args, text, kind)
+	switch {
+	case better == nil:
+		c.settle(Reply{Msg: o.Reply, Status: o.Status})
+	case again:
+		c.mu.Lock()
+		c.faults = append(c.faults, &fault.Fault{Kind: kind, Delivery: fault.Answered, Evidence: fault.Evidence{Text: text}})
+		c.mu.Unlock()
+		c.replaceArguments(better, misfit{ByModel: true})
+		c.gate()
+	default:
+		result := o.Reply.Result()
+		if len(result) > 0 && result[0] == '{' {
+			data, _ := json.Marshal(map[string]json.RawMessage{"suggested_arguments": better})
+			result = wire.Set(result, data, "_meta", MetaArguments)
+			o.Reply = o.Reply.WithResult(withText(result, "Suggested arguments: "+string(better)))
+		}
+		c.settle(Reply{Msg: o.Reply, Status: o.Status})
+	}
+}
+
+// toolError reads the error out of a reply: a JSON-RPC error, or a result that
+// says it is one.
+func toolError(reply *wire.Message) (text string, code int, failed bool) {
+	if reply.Error() != nil {
+		code, text = wire.ErrorOf(reply)
+		return text, code, true
+	}
+	if flag, _ := wire.Member(reply.Result(), "isError"); string(flag) != "true" {
+		return "", 0, false
+	}
+	content, _ := wire.Member(reply.Result(), "content")
+	wire.EachElement(content, func(item []byte) {
+		raw, _ := wire.Member(item, "text")
+		if words, ok := wire.StringValue(raw); ok && text == "" {
+			text = words
+		}
+	})
+	return text, 0, true
 }
 
 // rename finds the tool that was meant by a name nobody has.

@@ -36,19 +36,20 @@ type Call struct {
 	misfit  *misfit // what was wrong with the arguments, or changed about them
 	began   time.Time
 
-	mu       sync.Mutex
-	up       *upstream.Call // the present attempt
-	attempts int
-	resent   int
-	sheds    int
-	before   fault.Outcome // what the attempt before may have done
-	faults   []*fault.Fault
-	ending   ending
-	deadline *time.Timer // when the call is over, whatever happens
-	patience *time.Timer // when waiting for the server is over
-	waiting  bool        // counted among those that wait
-	entered  bool        // holds a place on the ramp
-	settled  bool
+	mu        sync.Mutex
+	up        *upstream.Call // the present attempt
+	attempts  int
+	resent    int
+	sheds     int
+	corrected int           // how often a model has changed the arguments after an error
+	before    fault.Outcome // what the attempt before may have done
+	faults    []*fault.Fault
+	ending    ending
+	deadline  *time.Timer // when the call is over, whatever happens
+	patience  *time.Timer // when waiting for the server is over
+	waiting   bool        // counted among those that wait
+	entered   bool        // holds a place on the ramp
+	settled   bool
 }
 
 // ending is why a call is being ended from our side.
@@ -319,6 +320,9 @@ func (c *Call) answered(o upstream.Outcome) {
 	}
 	if f := c.shed(&o); f != nil {
 		c.decide(f)
+		return
+	}
+	if c.method == wire.MethodCall && c.secondThought(o) {
 		return
 	}
 	c.annotate(&o)

@@ -68,6 +68,14 @@ func serve(how string) {
 			}
 			if how == "typed" {
 				args, _ := wire.Member(m.Params(), "arguments")
+				switch string(args) {
+				case `{"n":13}`:
+					_ = out.Encode(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(m.ID()), "error": map[string]any{"code": -32602, "message": "Invalid arguments: n is unlucky"}})
+					continue
+				case `{"n":14}`:
+					reply(`{"isError":true,"content":[{"type":"text","text":"Input validation error: Invalid arguments for tool echo: n must be below 10"}]}`)
+					continue
+				}
 				if strings.Contains(string(args), "many") {
 					reply(`{"isError":true,"content":[{"type":"text","text":"n is not a number"}]}`)
 					break
@@ -358,5 +366,27 @@ func TestAModelsProposalIsUsedOnlyIfItFits(t *testing.T) {
 		if r := c.do("tools/call", `{"name":"echo","arguments":{"n":"seven"}}`); !strings.Contains(string(r.Msg.Raw), want) {
 			t.Errorf("proposal %s: got %s, want %s in it", proposal, r.Msg.Raw, want)
 		}
+	}
+}
+
+func TestAnErrorOfTheServerIsCorrectedOnlyWhereNothingRan(t *testing.T) {
+	asked := 0
+	c := newClient(t, "typed", Options{Arguments: ArgumentOptions{
+		Advise: func(context.Context, Advice) ([]byte, error) { asked++; return []byte(`{"n":7}`), nil },
+	}})
+	c.greet()
+	r := c.do("tools/call", `{"name":"echo","arguments":{"n":13}}`)
+	if !strings.Contains(string(r.Msg.Raw), `{\"n\":7}`) {
+		t.Fatalf("refused before it ran: got %s, want the corrected call's answer", r.Msg.Raw)
+	}
+	if v := verdict(t, r); v.Attempts != 2 || len(v.Errors) != 1 {
+		t.Errorf("got %+v, want two attempts and the first error kept", v)
+	}
+	r = c.do("tools/call", `{"name":"echo","arguments":{"n":14}}`)
+	if text := string(r.Msg.Raw); !strings.Contains(text, "must be below 10") || !strings.Contains(text, "suggested_arguments") {
+		t.Errorf("may have run: got %s, want the server's error and a suggestion", r.Msg.Raw)
+	}
+	if asked != 2 {
+		t.Errorf("the model was asked %d times, want twice", asked)
 	}
 }

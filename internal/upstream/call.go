@@ -76,7 +76,6 @@ type flight struct {
 	id     uint64
 	key    []byte // the id as sent
 	token  []byte // the client's progress token as written, nil if there is none
-	stop   func() // ends the exchange of this flight alone; nil where there is none
 }
 
 // settle reports the outcome unless one has been reported before.

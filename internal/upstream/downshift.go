@@ -180,7 +180,23 @@ func (d *downshift) open(c *Call) {
 	d.mu.Lock()
 	d.holds[c] = h
 	d.mu.Unlock()
-	d.session.fly(d.link, c, c.Msg, h.hear, h.settled)
+	d.session.fly(d.link, c, legacyRequest(c.Msg), h.hear, h.settled)
+}
+
+// legacyRequest is a modern request without what only a modern server understands,
+// and which over HTTP would make it a request of the wrong version.
+func legacyRequest(m wire.Message) wire.Message {
+	params := m.Params()
+	for _, key := range []string{wire.MetaVersion, wire.MetaCapabilities, wire.MetaClientInfo, wire.MetaLogLevel} {
+		params = wire.Remove(params, "_meta", key)
+	}
+	if meta, ok := wire.Member(params, "_meta"); ok && string(bytes.TrimSpace(meta)) == "{}" {
+		params = wire.Remove(params, "_meta")
+	}
+	if params == nil {
+		return m
+	}
+	return m.WithParams(params)
 }
 
 // description is the server's initialize result as a discover result.

@@ -34,6 +34,7 @@ type exchange struct {
 	outside  letter
 	modern   bool
 	greeting <-chan struct{} // what has to be delivered first; nil for nothing
+	said     <-chan struct{} // what should be delivered first, if it does not take long
 
 	began   time.Time
 	cleared time.Time                   // when a probe last found the server alive; guarded by the link
@@ -65,6 +66,7 @@ func (x *exchange) run() {
 			return
 		}
 	}
+	x.awaitTurn()
 	if x.outside.method == wire.MethodInitialize && x.link.place.oldStyle.Load() && x.fallBack() {
 		return
 	}
@@ -74,6 +76,30 @@ func (x *exchange) run() {
 	}
 	if flt != nil {
 		x.fail(flt)
+	}
+}
+
+// turnTime is how long a request waits for what the client said before it. Each
+// goes its own way over HTTP, and a server that is slow to take a notification is
+// no reason to keep everything else from it.
+const turnTime = time.Second
+
+// awaitTurn keeps a request from overtaking the notification before it.
+func (x *exchange) awaitTurn() {
+	if x.said == nil {
+		return
+	}
+	select {
+	case <-x.said:
+		return
+	default:
+	}
+	patience := time.NewTimer(turnTime)
+	defer patience.Stop()
+	select {
+	case <-x.said:
+	case <-patience.C:
+	case <-x.ctx.Done():
 	}
 }
 

@@ -149,15 +149,6 @@ func (v *vitals) lost(cause *fault.Fault, wasUp bool) {
 	})
 }
 
-// rested: the last connection was closed on purpose.
-func (v *vitals) rested() {
-	v.update(func(h *Health, _ time.Time) {
-		if h.State != Dead {
-			h.State, h.Detail, h.Cause = Healthy, "idle", nil
-		}
-	})
-}
-
 // unresponsive: no sign of life, for the reason given.
 func (v *vitals) unresponsive(detail string, cause *fault.Fault) {
 	v.update(func(h *Health, now time.Time) {

@@ -42,6 +42,7 @@ type httpPlace struct {
 	// oldStyle: the server was found to speak the transport of 2024-11-05 only.
 	oldStyle atomic.Bool
 	params   paramHeaders
+	sizes    atomic.Int64 // how large the last large event was
 }
 
 func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
@@ -199,6 +200,7 @@ type httpLink struct {
 	attending bool
 	probing   bool            // a question whether the server lives is under way
 	greeting  <-chan struct{} // closed when notifications/initialized has been delivered
+	said      <-chan struct{} // closed when the last thing that was posted has been delivered
 	live      map[*flight]*exchange
 	quiet     chan struct{} // closed when live is empty; nil while nobody waits for that
 }
@@ -220,7 +222,7 @@ func (l *httpLink) send(f *flight) {
 	l.mu.Lock()
 	down, settled := l.down, f.settled.Load()
 	if down == nil && !settled {
-		x.greeting = l.greeting
+		x.greeting, x.said = l.greeting, l.said
 		l.live[f] = x
 	}
 	l.mu.Unlock()
@@ -291,6 +293,9 @@ func (l *httpLink) post(m wire.Message) error {
 	done, err := l.out.put(m)
 	if err == nil && m.Method() == wire.MethodInitialized {
 		l.greeting = done
+	}
+	if err == nil {
+		l.said = done
 	}
 	return err
 }

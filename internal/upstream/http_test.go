@@ -396,7 +396,7 @@ func TestRedirectsAreFollowedWithoutSecrets(t *testing.T) {
 			target(w, r)
 		case "/loop":
 			hops.Add(1)
-			http.Redirect(w, r, "/loop", 307)
+			http.Redirect(w, r, "/loop", http.StatusTemporaryRedirect)
 		default:
 			http.Redirect(w, r, to, status)
 		}
@@ -410,7 +410,7 @@ func TestRedirectsAreFollowedWithoutSecrets(t *testing.T) {
 	}
 	call := webModern(1, "tools/call", `"name":"x"`)
 
-	for _, status = range []int{307, 308} {
+	for _, status = range []int{http.StatusTemporaryRedirect, 308} {
 		to = "/here"
 		if o := dial(origin.URL + "/?key=" + webSecret).do(call); o.Fault != nil {
 			t.Fatal(o.Fault)
@@ -442,7 +442,9 @@ func TestRedirectsAreFollowedWithoutSecrets(t *testing.T) {
 		t.Errorf("loop: %v after %d hops", flt, hops.Load())
 	}
 
-	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, 307) }))
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
 	t.Cleanup(secure.Close)
 	c := dial(secure.URL)
 	c.server.http.client.Transport.(*http.Transport).TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -60,6 +61,8 @@ type stream struct {
 	// replays more than it was asked for must not be heard twice; one that gives
 	// all its events the same id must be heard all the same.
 	before, now []string
+
+	sizes *atomic.Int64 // how large events of this server have been; may be nil
 }
 
 const rememberedIDs = 256
@@ -70,6 +73,10 @@ func (s *stream) read(body io.Reader, limit int, take func(wire.Message) error, 
 	s.before, s.now = append(s.before, s.now...), nil
 	s.before = s.before[max(0, len(s.before)-rememberedIDs):]
 	events := wire.NewEventReader(body, limit)
+	if s.sizes != nil {
+		events.Expect(int(s.sizes.Load()))
+		defer func() { s.sizes.Store(int64(events.Larger())) }()
+	}
 	for {
 		e, err := events.Next()
 		if errors.Is(err, wire.ErrTooLong) {
@@ -115,7 +122,7 @@ func (s *stream) read(body io.Reader, limit int, take func(wire.Message) error, 
 // follow reads an answer that comes as a stream, over several connections if the
 // server lets us come back for the rest.
 func (x *exchange) follow(resp *http.Response) *fault.Fault {
-	s := new(stream)
+	s := &stream{sizes: &x.link.place.sizes}
 	flt := x.readStream(s, resp)
 	for tries := 0; flt != nil && x.resumable(s, flt) && tries < fruitless; tries++ {
 		before := s.events

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 roots are deprecated, and servers will ask for them for years: they must pass
+
 package upstream
 
 import (
@@ -5,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -312,40 +313,4 @@ func webLeaks(t *testing.T) {
 		}
 		t.Errorf("goroutines are left:\n%s", stacks)
 	})
-}
-
-// webRaw is a server that speaks TCP: one function per connection.
-func webRaw(t *testing.T, serve func(c *net.TCPConn)) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	open := make(map[net.Conn]bool)
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open[c] = true
-			mu.Unlock()
-			wg.Go(func() {
-				serve(c.(*net.TCPConn))
-				_ = c.Close()
-			})
-		}
-	}()
-	t.Cleanup(func() {
-		_ = ln.Close()
-		mu.Lock()
-		for c := range open {
-			_ = c.Close()
-		}
-		mu.Unlock()
-		wg.Wait()
-	})
-	return "http://" + ln.Addr().String()
 }

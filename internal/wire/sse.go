@@ -46,6 +46,13 @@ func NewEventReader(src io.Reader, limit int) *EventReader {
 	return &EventReader{lines: lines{src: src, limit: limit, cr: true}}
 }
 
+// Expect says how large an event may well be, so that room is made for it at once
+// rather than in steps. Larger tells how large the largest one was.
+func (r *EventReader) Expect(size int) { r.lines.large = min(size, largestBuffer) }
+
+// Larger is the size of the last large event, 0 if there was none.
+func (r *EventReader) Larger() int { return r.lines.large }
+
 // Next returns the next event that carries data, an id or a retry time. Comments
 // are skipped. The error is that of the stream, io.EOF at its end, or ErrTooLong
 // for an event over the limit, after which reading may go on. An event that the

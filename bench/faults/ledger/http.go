@@ -165,7 +165,7 @@ func (s *server) lost(w http.ResponseWriter, m *rpc.Message) {
 	case 400:
 		send(w, 400, rpc.Refuse(nil, -32000, "Bad Request: No valid session ID provided"))
 	case 401:
-		http.Error(w, "Unauthorized: Session not found", 401)
+		http.Error(w, "Unauthorized: Session not found", http.StatusUnauthorized)
 	case 409:
 		send(w, 409, rpc.Refuse(nil, -32000, "Conflict: session is stale"))
 	default:

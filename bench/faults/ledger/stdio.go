@@ -150,11 +150,11 @@ func expand(f Fault, a *answer, frame []byte) []byte {
 		"{{op}}", a.call.op,
 		"{{bad utf-8}}", "\xff\xfe\x00",
 	).Replace(f.Text)
-	// The long ones last, so that they are not copied again.
-	if strings.Contains(text, "{{big}}") {
+	// The long ones last, so that they are neither made nor copied for nothing.
+	switch {
+	case strings.Contains(text, "{{big}}"):
 		text = strings.Replace(text, "{{big}}", strings.Repeat("x", f.N), 1)
-	}
-	if strings.Contains(text, "{{deep}}") {
+	case strings.Contains(text, "{{deep}}"):
 		text = strings.Replace(text, "{{deep}}", strings.Repeat("[", f.N)+strings.Repeat("]", f.N), 1)
 	}
 	return []byte(text)

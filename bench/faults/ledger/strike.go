@@ -292,6 +292,7 @@ func exhaustMemory(cgroup string) {
 			page[i] = 1
 		}
 		eaten = append(eaten, page)
+		runtime.KeepAlive(eaten)
 	}
 }
 
