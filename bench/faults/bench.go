@@ -81,6 +81,7 @@ func (b *bench) main(ctx context.Context) (int, error) {
 	if !b.keep {
 		defer os.RemoveAll(b.dir)
 	}
+	defer os.Remove(memoryCgroup()) // if a row made one
 	if err := b.findSystems(ctx); err != nil {
 		return 0, err
 	}

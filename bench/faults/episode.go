@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -83,7 +84,9 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 	defer func() {
 		e.stopServer()
 		inject.Reap(dir, 0)
-		if !b.keep {
+		if b.keep {
+			e.writeJournal()
+		} else {
 			os.RemoveAll(dir)
 		}
 	}()
@@ -96,6 +99,12 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 	}
 	e.Play(e)
 	return e.finish()
+}
+
+// writeJournal leaves what the callers were told beside the book.
+func (e *Episode) writeJournal() {
+	data, _ := json.MarshalIndent(e.all, "", " ")
+	os.WriteFile(filepath.Join(e.Dir, "journal.json"), data, 0o644)
 }
 
 // warm makes one call and gives a system that paces its server the time to let

@@ -77,7 +77,7 @@ func (b *bench) export() map[string]any {
 	totals := map[string]*exportedScore{}
 	for _, s := range b.systems {
 		t := b.total(s.Name)
-		t.TTD, t.TTR = b.exits(s.Name)
+		t.TTD, t.TTR, _ = b.exits(s.Name)
 		totals[s.Name] = exportScore(t, false)
 	}
 	return map[string]any{

@@ -126,17 +126,14 @@ func (b *bench) total(name string) *oracle.Score {
 	return t
 }
 
-// exits gathers detection and recovery from the rows in which a process ends
-// under its calls.
-func (b *bench) exits(name string) (ttd, ttr []time.Duration) {
+// exits is how long it took to notice and to repair the end of a process.
+func (b *bench) exits(name string) (ttd, ttr []time.Duration, timed bool) {
 	for _, r := range b.rows {
-		c := r.cells[name]
-		if c == nil || c.score == nil || !slices.Contains([]string{"A02", "A03", "A04", "A19"}, r.ID) {
-			continue
+		if c := r.cells[name]; r.ID == clock && c != nil && c.score != nil {
+			return c.score.TTD, c.score.TTR, true
 		}
-		ttd, ttr = append(ttd, c.score.TTD...), append(ttr, c.score.TTR...)
 	}
-	return ttd, ttr
+	return nil, nil, false
 }
 
 func (b *bench) printTotals(w io.Writer) {
@@ -168,18 +165,21 @@ func (b *bench) printTotals(w io.Writer) {
 		return fmt.Sprintf("%.2f", float64(s.Frames)/float64(max(s.Ops, 1)))
 	})
 	line("exit noticed, p50 / p99", func(s *system.System, _ *oracle.Score) string {
-		ttd, _ := b.exits(s.Name)
-		return times(ttd)
+		ttd, _, timed := b.exits(s.Name)
+		return times(ttd, timed)
 	})
 	line("exit repaired, p50 / p99", func(s *system.System, _ *oracle.Score) string {
-		_, ttr := b.exits(s.Name)
-		return times(ttr)
+		_, ttr, timed := b.exits(s.Name)
+		return times(ttr, timed)
 	})
 	t.Flush()
 }
 
-func times(d []time.Duration) string {
-	if len(d) == 0 {
+func times(d []time.Duration, timed bool) string {
+	switch {
+	case !timed:
+		return "–"
+	case len(d) == 0:
 		return "never"
 	}
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/1e6) }

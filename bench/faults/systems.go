@@ -16,7 +16,11 @@ import (
 // passed over.
 func (b *bench) findSystems(ctx context.Context) error {
 	all := []*system.System{system.Direct(b.self), system.Naive(b.self)}
-	if err := b.buildMend(ctx); err != nil {
+	wanted := splitList(b.systemNames)
+	mend := len(wanted) == 0 || slices.ContainsFunc(wanted, func(n string) bool { return strings.HasPrefix(n, "mcpmend") })
+	if !mend {
+		// Nobody asked for it.
+	} else if err := b.buildMend(ctx); err != nil {
 		b.absent = append(b.absent, "mcpmend: "+err.Error())
 	} else {
 		for _, trust := range []oracle.Trust{oracle.TrustNone, oracle.TrustReadOnly, oracle.TrustAll} {
@@ -42,7 +46,6 @@ func (b *bench) findSystems(ctx context.Context) error {
 		}
 		all = append(all, system.Custom(name, line))
 	}
-	wanted := splitList(b.systemNames)
 	for _, s := range all {
 		if len(wanted) == 0 || slices.Contains(wanted, s.Name) {
 			b.systems = append(b.systems, s)
