@@ -55,7 +55,7 @@ func (w *world) stdio(name string, argv ...string) way {
 
 // run is mcpmend on stdio in front of target: a URL, or "--" and a command.
 func (w *world) run(name string, target ...string) way {
-	return w.stdio(name, append([]string{w.mcpmend, "run"}, target...)...)
+	return w.stdio(name, append([]string{w.mcpmend, "run", "--repair", "off"}, target...)...)
 }
 
 // front is mcpmend on HTTP in front of target.
@@ -74,7 +74,7 @@ func (w *world) front(name string, target ...string) way {
 }
 
 func (w *world) startFront(ctx context.Context, env []string, target ...string) (*child.Child, string, error) {
-	argv := append([]string{w.mcpmend, "run", "--http", "127.0.0.1:0", "--no-token"}, target...)
+	argv := append([]string{w.mcpmend, "run", "--repair", "off", "--http", "127.0.0.1:0", "--no-token"}, target...)
 	c, err := child.Start(argv, "", env)
 	if err != nil {
 		return nil, "", err

@@ -95,7 +95,7 @@ func serveStdio(ctx context.Context, s *front.Stdio) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(time.Second):
+	case <-time.After(3 * time.Second):
 		return nil
 	}
 }

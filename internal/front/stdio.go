@@ -15,6 +15,10 @@ import (
 // side but goes on listening, as a script with a pipe does.
 const lastReplies = 5 * time.Second
 
+// drainTime is how long they may take when we are asked to end. Clients kill what
+// does not end soon.
+const drainTime = 1500 * time.Millisecond
+
 // Stdio serves one client on a pair of pipes. It returns when the client is gone
 // or ctx is done; calls that were under way are given up then.
 type Stdio struct {
@@ -40,9 +44,11 @@ func (s *Stdio) Serve(ctx context.Context) error {
 	for {
 		m, err := in.Next()
 		if err != nil {
-			if ctx.Err() == nil {
-				s.awaitReplies(ctx)
+			limit := lastReplies
+			if ctx.Err() != nil {
+				limit = drainTime
 			}
+			s.awaitReplies(limit)
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
 				return nil
 			}
@@ -108,13 +114,13 @@ func (s *Stdio) complain(j wire.Junk) {
 	}
 }
 
-// awaitReplies lets calls finish for a client that said its last word but still
-// listens.
-func (s *Stdio) awaitReplies(ctx context.Context) {
+// awaitReplies lets calls finish, up to a limit, for a client that said its last
+// word but still listens.
+func (s *Stdio) awaitReplies(most time.Duration) {
 	if s.talk == nil {
 		return
 	}
-	limit := time.NewTimer(lastReplies)
+	limit := time.NewTimer(most)
 	defer limit.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
@@ -125,8 +131,6 @@ func (s *Stdio) awaitReplies(ctx context.Context) {
 			<-s.out.Idle()
 			return
 		case <-limit.C:
-			return
-		case <-ctx.Done():
 			return
 		case <-look.C:
 			if nobodyReads(s.Out) {

@@ -342,6 +342,9 @@ func (d *duplex) fail(why fault.Fault, delivered func(*flight) fault.Delivery) {
 	for _, f := range lost {
 		one := why
 		one.Delivery = delivered(f)
+		if f.spoilt != nil {
+			one.PartialText = f.spoilt.text
+		}
 		f.fail(&one)
 	}
 }
@@ -349,6 +352,8 @@ func (d *duplex) fail(why fault.Fault, delivered func(*flight) fault.Delivery) {
 // deliveredBy tells from the receipt how far a flight got.
 func deliveredBy(f *flight) fault.Delivery {
 	switch {
+	case f.spoilt != nil:
+		return fault.Partial
 	case f.started.Load():
 		return fault.Started
 	case f.receipt.Accepted() == 0:

@@ -70,10 +70,11 @@ type look struct {
 
 // errand is what a process has been asked to do and has said.
 type errand struct {
-	waiting int       // requests without a reply
-	ours    bool      // nobody but us waits for one
-	oldest  time.Time // when the oldest of them was sent
-	heard   time.Time // when it last wrote anything
+	starting bool      // it has not introduced itself yet; the start has a limit of its own
+	waiting  int       // requests without a reply
+	ours     bool      // nobody but us waits for one
+	oldest   time.Time // when the oldest of them was sent
+	heard    time.Time // when it last wrote anything
 }
 
 // verdict is what a look leads to.
@@ -110,7 +111,7 @@ func (p *pulse) judge(now time.Time, seen look, e errand) verdict {
 		p.unreadAt = now
 	}
 	quiet := min(now.Sub(p.movedAt), now.Sub(e.heard), now.Sub(e.oldest))
-	if e.waiting == 0 || seen.unread == 0 || quiet < silentFor {
+	if e.starting || e.waiting == 0 || seen.unread == 0 || quiet < silentFor {
 		p.silentAt = time.Time{}
 		return wellOff
 	}
@@ -137,7 +138,7 @@ func (l *stdioLink) inspect(now time.Time, v *vitals) {
 	if !seen.known {
 		return
 	}
-	e := errand{ours: l.onlyOurs(), heard: time.Unix(0, max(l.heard.Load(), l.tail.heard.Load()))}
+	e := errand{starting: !l.ready.Load(), ours: l.onlyOurs(), heard: time.Unix(0, max(l.heard.Load(), l.tail.heard.Load()))}
 	e.waiting, e.oldest = l.underWay()
 	opinion := l.pulse.judge(now, seen, e)
 	if opinion != wellOff {
