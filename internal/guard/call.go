@@ -37,7 +37,7 @@ type Call struct {
 	began   time.Time
 
 	mu        sync.Mutex
-	up        *upstream.Call // the present attempt
+	up        *upstream.Call // the present attempt; nil between two of them
 	attempts  int
 	resent    int
 	sheds     int
@@ -295,6 +295,7 @@ func (c *Call) outcome(o upstream.Outcome) {
 	entered := c.entered
 	c.entered = false
 	why, sent := c.ending, c.up != nil && c.up.Sent()
+	c.up = nil // until the next attempt there is nothing that could be given up
 	c.mu.Unlock()
 	if entered {
 		server.ramp.leave()

@@ -390,3 +390,33 @@ func TestAnErrorOfTheServerIsCorrectedOnlyWhereNothingRan(t *testing.T) {
 		t.Errorf("the model was asked %d times, want twice", asked)
 	}
 }
+
+// A call between two attempts has nothing under way that could be taken back. It
+// must be settled all the same when its time is up.
+func TestEveryCallSettlesInTimeWhileTheServerKeepsDying(t *testing.T) {
+	const limit = 700 * time.Millisecond
+	server, err := New(Spec{Command: []string{"sh", "-c", "read x; exit 1"}, Env: os.Environ()}, Options{MaxCall: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close(t.Context()) })
+	session := server.Open(Peer{Era: wire.Legacy, Message: func(wire.Message) {}})
+	defer session.Close()
+	const calls = 40
+	done := make(chan time.Duration, calls)
+	for i := range calls {
+		begin := time.Now()
+		m := wire.NewRequest(fmt.Appendf(nil, "%d", i), "tools/call", []byte(`{"name":"x"}`))
+		session.Do(&Call{Msg: m, Done: func(Reply) { done <- time.Since(begin) }})
+	}
+	for n := range calls {
+		select {
+		case took := <-done:
+			if took > limit+300*time.Millisecond {
+				t.Errorf("a call was settled after %v, its limit is %v", took, limit)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%d of %d calls were never settled", calls-n, calls)
+		}
+	}
+}

@@ -136,7 +136,11 @@ func (v *vitals) lost(cause *fault.Fault, wasUp bool) {
 	}
 	cause = &explained
 	v.update(func(h *Health, now time.Time) {
-		v.pace.down(now, d.Kind != fault.Unknown && !d.Retryable && d.Scope == fault.OfSetup)
+		if starved(cause.Errno) {
+			v.pace.starved(now)
+		} else {
+			v.pace.down(now, d.Kind != fault.Unknown && !d.Retryable && d.Scope == fault.OfSetup)
+		}
 		h.State, h.Detail = Dead, "waiting"
 		if v.pace.parked {
 			h.Detail = "parked"
@@ -147,6 +151,15 @@ func (v *vitals) lost(cause *fault.Fault, wasUp bool) {
 			h.Closures++
 		}
 	})
+}
+
+// starved reports whether it was our own process that lacked something.
+func starved(errno string) bool {
+	switch errno {
+	case "EMFILE", "ENFILE", "ENOMEM", "EAGAIN":
+		return true
+	}
+	return false
 }
 
 // unresponsive: no sign of life, for the reason given.

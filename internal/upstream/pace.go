@@ -15,6 +15,7 @@ const (
 	penaltyHalf  = time.Minute      // half-life of the penalty
 	parkAbove    = 5                // penalty at which it is parked
 	slowProbe    = 5 * time.Minute  // a parked server is tried this often
+	starvedRest  = time.Second      // when it was we who could not start it
 	setupProbe   = time.Minute      // one that somebody has to mend, this often
 )
 
@@ -73,6 +74,13 @@ func (p *pace) down(now time.Time, hopeless bool) {
 		p.failed = 0
 	}
 	p.failed++
+}
+
+// starved notes that a start failed for lack of something on our side. That is no
+// fault of the server's: it is tried again soon and not held against it.
+func (p *pace) starved(now time.Time) {
+	p.upSince, p.next = time.Time{}, now.Add(starvedRest)
+	p.failed = max(p.failed, 1)
 }
 
 // kick allows a start at once: a person or a change of configuration asks for it.

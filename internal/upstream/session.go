@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -160,19 +161,12 @@ func (s *Session) Cancel(c *Call, note *wire.Message) {
 		c.finish(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 		return
 	}
+	// It has no flight, and whoever gives it one looks at gone first: it will not
+	// be sent any more.
 	s.mu.Lock()
-	found := false
-	for i, w := range s.waiting {
-		if w.call == c {
-			s.waiting = append(s.waiting[:i:i], s.waiting[i+1:]...)
-			found = true
-			break
-		}
-	}
+	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(w waiting) bool { return w.call == c })
 	s.mu.Unlock()
-	if found {
-		c.finish(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
-	}
+	c.finish(Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 }
 
 // Attend says that the client can hear what belongs to none of its calls.
