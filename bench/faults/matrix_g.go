@@ -150,9 +150,10 @@ func mistakeOf(op *driver.Op) mistake { return mistakes[op.Index%len(mistakes)] 
 // modelKey is a key that may stand in one header only.
 const modelKey = "key-canary-Zq81x7Lw0Vt5"
 
-// argumentKey is a secret among the arguments of an operation: for its own
-// server, for its caller, and for nobody else.
-func argumentKey(index int) string { return fmt.Sprintf("argument-canary-%d-Hs52kQ9d", index) }
+// hush and token are secrets among the arguments of an operation, for its server
+// and its caller only: one is known by the name of its member, the other by its look.
+func hush(index int) string  { return fmt.Sprintf("hush hush number %d.", index) }
+func token(index int) string { return fmt.Sprintf("ghp_canary%dHs52kQ9dTz31", index) }
 
 // hireModel starts the stand-in and tells the system about it.
 func (e *Episode) hireModel(up *system.Upstream) {
@@ -187,7 +188,8 @@ func (e *Episode) mistaken(times int, fits func(mistake) bool) []*driver.Op {
 		op.Keep = true
 		op.Args = map[string]any{
 			"level": "low", "season": "winter", "text": "as agreed", "path": "reports/all.txt", "recipient": "kim@example.org",
-			"amount": 120.0, "dry_run": true, "api_token": argumentKey(i),
+			"amount": 120.0, "dry_run": true, "api_token": hush(i),
+			"comment": "signed with " + token(i),
 		}
 		op.Args[m.field] = m.wrong
 		ops = append(ops, op)
@@ -363,7 +365,7 @@ func original(within time.Duration) func(*Episode, *oracle.Score) {
 				e.Miss("answered after more than %v", within)
 			}
 			if n := e.Received(op.ID); n > 1 {
-				e.Miss("sent again without a correction")
+				e.Miss("sent a second time")
 			}
 		}
 		e.checkModel(s)
@@ -432,15 +434,15 @@ func (e *Episode) checkCorrected(op *driver.Op) {
 // the caller hears of all that was said.
 func (e *Episode) checkLoop(op *driver.Op) {
 	m := mistakeOf(op)
-	sends, most := e.Received(op.ID), 2
+	most := 2
 	if m.suggests {
 		most = 1
 	}
-	if sends > most {
-		e.Miss("%s: sent %d times, a correction of a correction", op.Tool, sends)
+	if e.Received(op.ID) > most {
+		e.Miss("%s: a correction of a correction was sent", op.Tool)
 	}
-	if n := e.asked(op); n > 2 {
-		e.Miss("the model was asked %d times about one call", n)
+	if e.asked(op) > 2 {
+		e.Miss("the model was asked more than twice about one call")
 	}
 	if op.Outcome != driver.Failed {
 		e.Miss("%s: a call that was refused each time was not said to have failed", op.Tool)
@@ -551,13 +553,12 @@ func (e *Episode) checkSecrets(s *oracle.Score) {
 		}
 	}
 	for _, op := range e.all {
-		key := argumentKey(op.Index)
 		for where, text := range places {
 			// Its own caller may be offered the arguments it had sent.
 			if where == "stdout" && meta(op, metaArguments)["suggested_arguments"] != nil {
 				text = strings.Replace(text, string(op.Reply.Result), "", 1)
 			}
-			if strings.Contains(text, key) {
+			if strings.Contains(text, hush(op.Index)) || strings.Contains(text, token(op.Index)) {
 				s.CountSecret(fmt.Sprintf("an argument of %s, in %s", op.ID, where))
 			}
 		}

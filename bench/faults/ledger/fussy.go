@@ -33,7 +33,7 @@ func fussyDefinition(name string) map[string]any {
 		"inputSchema": map[string]any{
 			"type": "object", "required": []string{"op_id", "level", "season"},
 			"properties": map[string]any{
-				"op_id": text, "season": text, "text": text, "path": text, "attachment": text,
+				"op_id": text, "season": text, "text": text, "comment": text, "path": text, "attachment": text,
 				"recipient": text, "cc": text, "api_token": text,
 				"level":   map[string]any{"type": "string", "enum": Levels},
 				"amount":  map[string]any{"type": "number"},
