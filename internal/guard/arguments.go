@@ -230,7 +230,7 @@ func (c *Call) reconsider(o upstream.Outcome, text string, kind fault.Kind, agai
 	better := c.advice(args, text, kind)
 	switch {
 	case better == nil:
-		c.settle(Reply{Msg: o.Reply, Status: o.Status})
+		c.conclude(o)
 	case again:
 		c.mu.Lock()
 		c.faults = append(c.faults, &fault.Fault{Kind: kind, Delivery: fault.Answered, Evidence: fault.Evidence{Text: text}})
