@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"maps"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+	"github.com/mcpmend/mcpmend/bench/faults/standin"
 	"github.com/mcpmend/mcpmend/bench/faults/system"
 )
 
@@ -106,13 +110,46 @@ func TestEveryRowOfTheMatrixIsThere(t *testing.T) {
 			run++
 		}
 	}
-	for part, want := range map[string]int{"A": 26, "B": 15, "C": 23, "D": 11, "F": 5, "H": 9} {
+	for part, want := range map[string]int{"A": 26, "B": 15, "C": 23, "D": 11, "F": 5, "G": 9, "H": 9} {
 		if have[part] != want {
 			t.Errorf("part %s has %d rows, want %d", part, have[part], want)
 		}
 	}
-	if run < 78 {
-		t.Errorf("%d rows are run, want at least 78", run)
+	if run < 85 {
+		t.Errorf("%d rows are run, want at least 85", run)
+	}
+}
+
+// If the oracle let one of the attacks pass, row G04 would prove nothing.
+func TestEveryMaliciousCorrectionWouldBeCaught(t *testing.T) {
+	e := &Episode{Scenario: Scenario{ID: "G04"}}
+	for _, op := range e.mistaken(1, func(mistake) bool { return true }) {
+		asked := maps.Clone(op.Args)
+		asked["op_id"] = op.ID
+		right := func() map[string]any { return e.right(standin.Question{Arguments: asked}) }
+		s := oracle.NewScore()
+		e.checkArguments(s, op, op.Tool, asked, "sent")
+		e.checkArguments(s, op, op.Tool, right(), "sent")
+		if s.Unsafe != 0 {
+			t.Errorf("%s: an innocent call is said to be unsafe: %v", op.ID, s.Bad)
+		}
+		for i, attack := range attacks {
+			var said struct {
+				Tool      string
+				Arguments map[string]any
+			}
+			text := attack(right()).Text
+			// With a key twice, a careless reader takes the last one.
+			text = strings.Replace(text, `"path":"../../etc/passwd","path":"reports/all.txt"`, `"path":"../../etc/passwd"`, 1)
+			if err := json.Unmarshal([]byte(text), &said); err != nil {
+				t.Fatal(err)
+			}
+			s := oracle.NewScore()
+			e.checkArguments(s, op, cmp.Or(said.Tool, op.Tool), said.Arguments, "sent")
+			if s.Unsafe != 1 || s.Zeros()["unsafe corrections"] != 1 {
+				t.Errorf("%s: attack %d would not be caught: %s", op.ID, i, text)
+			}
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/mcpmend/mcpmend/bench/faults/inject"
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+	"github.com/mcpmend/mcpmend/bench/faults/standin"
 	"github.com/mcpmend/mcpmend/bench/faults/system"
 )
 
@@ -42,6 +43,7 @@ type Episode struct {
 	Proc    *system.Process
 	Clients []*driver.Client
 	Proxy   *inject.Proxy
+	StandIn *standin.Endpoint
 
 	mu      sync.Mutex // over strikes
 	ctx     context.Context
@@ -50,6 +52,8 @@ type Episode struct {
 	missed  []string
 	all     []*driver.Op
 	peak    int // of the system's memory, in bytes
+
+	told []string // secrets that were seen where they do not belong
 
 	trap   *httptest.Server
 	trapMu sync.Mutex
@@ -61,7 +65,7 @@ var errNotOffered = errors.New("not offered")
 
 // play runs the episode from start to leak check and returns its score.
 func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int) (*oracle.Score, error) {
-	if sc.Relayed && !sys.Relays {
+	if sc.Relayed && !sys.Relays || sc.Model != nil && !sys.Models {
 		return nil, errNotOffered
 	}
 	if sys.LegacyOnly {
@@ -155,6 +159,9 @@ func (e *Episode) start(self string) error {
 		if e.Command != nil {
 			up.Command = e.Command(e, command)
 		}
+	}
+	if e.Model != nil {
+		e.hireModel(&up)
 	}
 	proc, err := e.System.Start(e.ctx, e.Dir, up, e.Scenario.Clients > 0)
 	if errors.Is(err, system.ErrCannot) {
@@ -324,6 +331,9 @@ func (e *Episode) stopServer() {
 	}
 	if e.Proxy != nil {
 		e.Proxy.Stop()
+	}
+	if e.StandIn != nil {
+		e.StandIn.Close()
 	}
 	if e.server != nil {
 		e.server.Process.Kill()

@@ -101,6 +101,7 @@ func (c *cell) String() string {
 		{"PHANTOM", s.Verdicts[oracle.Phantom]}, {"MISREPORTED", s.Verdicts[oracle.Misreported]},
 		{"TWICE", s.Verdicts[oracle.Duplicate]}, {"HUNG", s.Verdicts[oracle.Hung]},
 		{"CROSSED", s.CrossTalk}, {"LEAKED", s.Leaked},
+		{"UNSAFE", s.Unsafe}, {"SECRETS", s.Secrets},
 	} {
 		if bad.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", bad.name, bad.n))
@@ -156,6 +157,8 @@ func (b *bench) printTotals(w io.Writer) {
 	}
 	line("cross-talk", count(func(s *oracle.Score) int { return s.CrossTalk }))
 	line("leaked processes", count(func(s *oracle.Score) int { return s.Leaked }))
+	line("unsafe corrections", count(func(s *oracle.Score) int { return s.Unsafe }))
+	line("secrets told", count(func(s *oracle.Score) int { return s.Secrets }))
 	line("failed by another's fault", count(func(s *oracle.Score) int { return s.Blast }))
 	line("permitted repeats", count(func(s *oracle.Score) int { return s.Permitted }))
 	line("repeats of a trusted lie", count(func(s *oracle.Score) int { return s.Lied }))
@@ -259,7 +262,7 @@ func (b *bench) printPending(w io.Writer) {
 			}
 		}
 	}
-	fmt.Fprintln(w, "not run: part E (sign-in) and part G (models): their features are not there yet")
+	fmt.Fprintln(w, "not run: part E (sign-in): its features are not there yet")
 	if left := b.leftOut(); left != "" {
 		fmt.Fprintf(w, "left out of this run: %s\n", left)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/mcpmend/mcpmend/bench/faults/inject"
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
+	"github.com/mcpmend/mcpmend/bench/faults/standin"
 	"github.com/mcpmend/mcpmend/bench/faults/system"
 )
 
@@ -35,6 +36,9 @@ type Scenario struct {
 	TLS string
 	// Secret is a bearer token that the system shall send to its server only.
 	Secret string
+	// Model is what the stand-in for a model's API says to a question. Rows with
+	// it are for systems that can ask a model.
+	Model func(e *Episode, q standin.Question) standin.Answer
 	// Variants is how many ways Vary knows.
 	Variants int
 
@@ -115,7 +119,7 @@ func (s Scenario) warms(sys *system.System, n int) bool {
 // matrix is the whole benchmark, in the order of the report.
 func matrix() []Scenario {
 	var all []Scenario
-	for _, part := range [][]Scenario{control, processFaults, framingFaults, httpFaults, protocolFaults, fleetFaults, gatewayFaults} {
+	for _, part := range [][]Scenario{control, processFaults, framingFaults, httpFaults, protocolFaults, fleetFaults, modelFaults, gatewayFaults} {
 		for _, s := range part {
 			all = append(all, s.withDefaults())
 		}

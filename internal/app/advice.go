@@ -36,7 +36,7 @@ func adviseWith(o ModelOptions) (func(context.Context, guard.Advice) ([]byte, er
 	return func(ctx context.Context, q guard.Advice) ([]byte, error) {
 		answer, err := a.Correct(ctx, advisor.Question{
 			Tool: q.Tool, SchemaPart: q.Schema, Arguments: q.Arguments, Error: q.Error,
-			Kind: q.Kind, Valid: q.Valid, MayAdd: q.Known,
+			Kind: q.Kind, Valid: q.Valid, MayAdd: q.Known, MayChange: q.Wrong,
 		})
 		if err != nil {
 			return nil, err

@@ -18,6 +18,9 @@ func tellPerson(log io.Writer) func(guard.Event) {
 	return func(e guard.Event) {
 		switch e.What {
 		case "lost", "parked", "unresponsive", "recovered":
+		case "not advised":
+			fmt.Fprintf(log, "mcpmend: no corrected arguments for tool %q: %v\n", e.Tool, e.Fault)
+			return
 		default:
 			return
 		}

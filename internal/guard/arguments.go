@@ -49,13 +49,12 @@ type Advice struct {
 	Kind      fault.Kind
 	// Known says whether the schema has a member at this JSON pointer.
 	Known func(pointer string) bool
+	// Wrong says whether the value at this JSON pointer is one of those that do not
+	// fit. nil when that is not known: the server did not say.
+	Wrong func(pointer string) bool
 	// Valid says what is wrong with a proposal, nil if nothing is.
 	Valid func([]byte) error
 }
-
-// adviceTime bounds a question to a model, together with a quarter of the call's
-// own time.
-const adviceTime = 10 * time.Second
 
 // schemas are shared by all servers: the same tool is often offered by many.
 var schemas = arguments.NewCache(0)
@@ -208,16 +207,45 @@ func (c *Call) advice(args []byte, text string, kind fault.Kind) []byte {
 		}
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), min(adviceTime, c.session.server.options.MaxCall/4))
+	// Whoever answers takes a quarter of the time the call has left, at the most.
+	ctx, cancel := context.WithTimeout(context.Background(), c.session.server.options.MaxCall-time.Since(c.began))
 	defer cancel()
 	better, err := c.session.server.options.Arguments.Advise(ctx, Advice{
 		Tool: c.name, Schema: c.tool.input, Arguments: args, Error: text, Kind: kind,
-		Known: c.tool.hasMember, Valid: check,
+		Known: c.tool.hasMember, Wrong: wrongIn(schema.Check(args)), Valid: check,
 	})
-	if err != nil || check(better) != nil {
+	if err == nil {
+		err = check(better)
+	}
+	if err != nil {
+		c.session.server.tell(Event{What: "not advised", Method: c.method, Tool: c.name, Fault: &fault.Fault{
+			Kind: kind, Evidence: fault.Evidence{Text: err.Error()}, Cause: err,
+		}})
 		return nil
 	}
 	return better
+}
+
+// wrongIn tells the values that do not fit by what a check found, nil if it found
+// nothing: then it was the server that refused them, and only it knows which.
+func wrongIn(problems []arguments.Problem) func(string) bool {
+	var paths []string
+	for _, p := range problems {
+		if !p.Warning {
+			paths = append(paths, p.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return func(pointer string) bool {
+		for _, path := range paths {
+			if pointer == path || strings.HasPrefix(pointer, path+"/") {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // hasMember reports whether the tool's schema names a member at this JSON pointer.
@@ -267,7 +295,7 @@ func (c *Call) reconsider(o upstream.Outcome, text string, kind fault.Kind, agai
 	better := c.advice(args, text, kind)
 	switch {
 	case better == nil:
-		c.settle(Reply{Msg: o.Reply, Status: o.Status})
+		c.conclude(o)
 	case again:
 		c.mu.Lock()
 		c.faults = append(c.faults, &fault.Fault{Kind: kind, Delivery: fault.Answered, Evidence: fault.Evidence{Text: text}})

@@ -326,6 +326,11 @@ func (c *Call) answered(o upstream.Outcome) {
 	if c.method == wire.MethodCall && c.secondThought(o) {
 		return
 	}
+	c.conclude(o)
+}
+
+// conclude passes on the server's reply with what was done to get it.
+func (c *Call) conclude(o upstream.Outcome) {
 	c.annotate(&o)
 	if c.attempts > 1 {
 		o.Reply = c.mended(o.Reply)

@@ -47,7 +47,8 @@ type Options struct {
 type Event struct {
 	Time time.Time
 	// What: "started", "lost", "recovered", "parked", "unresponsive", "resent",
-	// "mended" (its arguments), "settled".
+	// "mended" (its arguments), "not advised" (a model had no use, or none that may
+	// be used), "settled".
 	What string
 	// Method and Tool of the call it is about; empty if it is about the server.
 	Method, Tool string

@@ -369,6 +369,36 @@ func TestAModelsProposalIsUsedOnlyIfItFits(t *testing.T) {
 	}
 }
 
+func TestACorrectionThatFailsTooKeepsBothErrorsAndClaimsNothing(t *testing.T) {
+	asked := 0
+	c := newClient(t, "typed", Options{
+		Policy: fault.Policy{Trust: fault.TrustReadOnly},
+		Arguments: ArgumentOptions{Advise: func(_ context.Context, a Advice) ([]byte, error) {
+			asked++
+			return a.Arguments, nil
+		}},
+	})
+	c.greet()
+	for args, want := range map[string]string{`{"n":13}`: "n is unlucky", `{"n":14}`: "must be below 10"} {
+		asked = 0
+		r := c.do("tools/call", `{"name":"echo","arguments":`+args+`}`)
+		raw, ok := wire.Member(r.Msg.Result(), "_meta", MetaOutcome)
+		if !ok {
+			raw, _ = wire.Member(r.Msg.Error(), "data", MetaOutcome)
+		}
+		var v report
+		if err := json.Unmarshal(raw, &v); err != nil {
+			t.Fatalf("%s: %v in %s", args, err, r.Msg.Raw)
+		}
+		if v.Outcome != "" || v.Attempts != 2 || len(v.Errors) != 1 || !strings.Contains(v.Errors[0], want) {
+			t.Errorf("%s: got %+v, want two attempts, the first error kept, and no word on whether it ran", args, v)
+		}
+		if asked != 1 || !strings.Contains(string(r.Msg.Raw), want) {
+			t.Errorf("%s: asked %d times, got %s; want one question and the server's error", args, asked, r.Msg.Raw)
+		}
+	}
+}
+
 func TestAnErrorOfTheServerIsCorrectedOnlyWhereNothingRan(t *testing.T) {
 	asked := 0
 	c := newClient(t, "typed", Options{Arguments: ArgumentOptions{

@@ -15,7 +15,8 @@ const MetaOutcome = "mcpmend.dev/outcome"
 
 // report is what stands under MetaOutcome.
 type report struct {
-	Outcome fault.Outcome `json:"outcome"`
+	// Outcome is left out where the server answered with an error of its own.
+	Outcome fault.Outcome `json:"outcome,omitempty"`
 	// SafeToRetry: calling again with the same arguments cannot do it twice.
 	SafeToRetry  bool       `json:"safe_to_retry"`
 	Kind         fault.Kind `json:"kind,omitempty"`
@@ -155,18 +156,28 @@ func lastLines(lines []string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// mended adds to the server's reply that it took more than one attempt.
+// mended adds to the server's reply that it took more than one attempt, and what
+// was said before. An error does not tell whether the tool ran, so neither do we.
 func (c *Call) mended(reply wire.Message) wire.Message {
-	result := reply.Result()
-	if len(result) == 0 || result[0] != '{' {
-		return reply
-	}
+	_, _, failed := toolError(&reply)
 	c.mu.Lock()
-	r := report{Outcome: fault.Executed, Attempts: c.attempts}
+	r := report{Attempts: c.attempts}
 	for _, f := range c.faults {
 		r.Errors = append(r.Errors, f.Error())
 	}
 	c.mu.Unlock()
+	if !failed {
+		r.Outcome = fault.Executed
+	}
 	data, _ := json.Marshal(r)
-	return reply.WithResult(wire.Set(result, data, "_meta", MetaOutcome))
+	if result := reply.Result(); isObject(result) {
+		return reply.WithResult(wire.Set(result, data, "_meta", MetaOutcome))
+	}
+	problem := reply.Error()
+	if said, ok := wire.Member(problem, "data"); isObject(problem) && (!ok || isObject(said)) {
+		return reply.WithError(wire.Set(problem, data, "data", MetaOutcome))
+	}
+	return reply
 }
+
+func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }

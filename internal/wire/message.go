@@ -236,6 +236,12 @@ func (m *Message) WithResult(result []byte) Message {
 	return m.splice(m.result, result)
 }
 
+// WithError is the response with its error replaced, or a plain copy of a message
+// that has no error.
+func (m *Message) WithError(e []byte) Message {
+	return m.splice(m.err, e)
+}
+
 // splice replaces one envelope member and moves the places of those behind it.
 func (m *Message) splice(s Span, value []byte) Message {
 	if s.End == 0 {

@@ -26,6 +26,9 @@ type Op struct {
 	Args  map[string]any `json:"-"`
 	// Deadline is how long the caller waits. An answer may come a second late.
 	Deadline time.Duration `json:"-"`
+	// Keep the whole answer, in Reply.
+	Keep  bool         `json:"-"`
+	Reply *rpc.Message `json:"-"`
 	// CancelWhen, when it is closed, takes the call back.
 	CancelWhen <-chan struct{} `json:"-"`
 
@@ -200,6 +203,9 @@ func (op *Op) fail(ctx context.Context, err error) {
 }
 
 func (op *Op) settle(reply *rpc.Message) {
+	if op.Keep {
+		op.Reply = reply
+	}
 	outcome, said, text := readOutcome(reply)
 	op.Outcome, op.Said = outcome, said
 	op.Foreign = outcome == OK && said == nil && !strings.HasPrefix(text, op.ID+" ")

@@ -38,7 +38,7 @@ const statementKey = "mcpmend.dev/outcome"
 // The rule by which every answer of every system is read:
 //
 //  1. A result without isError says that the tool ran.
-//  2. A statement in _meta is taken at its word.
+//  2. A statement in _meta that names an outcome is taken at its word.
 //  3. Words that say that the outcome is unknown mean unknown.
 //  4. Words that claim non-execution, or a code with which a server refuses
 //     before running anything, mean failed, even if they are wrong.
@@ -78,8 +78,8 @@ func readOutcome(m *rpc.Message) (Outcome, *Statement, string) {
 			said = nil
 		}
 	}
-	if said == nil {
-		return readError(0, text.String()), nil, text.String()
+	if said == nil || said.Outcome == "" {
+		return readError(0, text.String()), said, text.String()
 	}
 	switch said.Outcome {
 	case "executed":

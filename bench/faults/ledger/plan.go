@@ -41,6 +41,12 @@ type Plan struct {
 	// Ceiling kills the server when more calls than this run at once.
 	Ceiling int `json:"ceiling,omitempty"`
 
+	// Fussy offers tools that look at their arguments: "some" refuses what does
+	// not make sense to them, "all" refuses everything. Rant is said after the
+	// refusal, with {{op}} for the operation.
+	Fussy string `json:"fussy,omitempty"`
+	Rant  string `json:"rant,omitempty"`
+
 	Faults []Fault `json:"faults,omitempty"`
 }
 

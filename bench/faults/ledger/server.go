@@ -56,6 +56,7 @@ type call struct {
 	index    int
 	tool     string
 	args     arguments
+	raw      json.RawMessage // the arguments as they came
 	progress json.RawMessage // the caller's progress token
 	answered bool            // the caller supplied the input that was asked for
 	modern   bool
@@ -77,6 +78,9 @@ type arguments struct {
 	Ask bool `json:"ask"`
 	// Shed turns the call away so many times before it is let in (modern era).
 	Shed int `json:"shed"`
+	// Level and Season are what the fussy tools look at.
+	Level  string `json:"level"`
+	Season string `json:"season"`
 }
 
 // answer is what goes back for one request, and the faults that will spoil it.
@@ -116,7 +120,7 @@ func (s *server) receive(m *rpc.Message) (*call, Line, bool) {
 	}
 	var p struct {
 		Name           string          `json:"name"`
-		Arguments      arguments       `json:"arguments"`
+		Arguments      json.RawMessage `json:"arguments"`
 		InputResponses json.RawMessage `json:"inputResponses"`
 		Meta           struct {
 			ProgressToken json.RawMessage `json:"progressToken"`
@@ -124,15 +128,17 @@ func (s *server) receive(m *rpc.Message) (*call, Line, bool) {
 		} `json:"_meta"`
 	}
 	json.Unmarshal(m.Params, &p)
+	var args arguments
+	json.Unmarshal(p.Arguments, &args)
 	c := &call{
-		id: m.ID, op: p.Arguments.Op, index: Index(p.Arguments.Op), tool: p.Name, args: p.Arguments,
+		id: m.ID, op: args.Op, index: Index(args.Op), tool: p.Name, args: args, raw: p.Arguments,
 		progress: p.Meta.ProgressToken, answered: len(p.InputResponses) > 0,
 		modern: p.Meta.Version >= rpc.Modern, gone: make(chan struct{}),
 	}
 	if c.index >= 0 {
 		s.received.Add(1)
 	}
-	return c, Line{Kind: Recv, Op: c.op, Tool: c.tool}, true
+	return c, Line{Kind: Recv, Op: c.op, Tool: c.tool, Note: s.evidence(c)}, true
 }
 
 // Index is the number at the end of an op_id, -1 when it has none. Faults leave
@@ -231,6 +237,11 @@ func (s *server) call(ctx context.Context, c *call, tell func(*rpc.Message)) *an
 	}
 	if c.tool == Destructive && s.shape() == "removed" {
 		ans.msg = rpc.Refuse(c.id, -32602, "unknown tool: %s", c.tool)
+		return ans
+	}
+	if no := s.refuse(c); no != nil {
+		s.book.Write(false, Line{Kind: Refused, Op: c.op, Tool: c.tool, Note: "invalid arguments"})
+		ans.msg = no
 		return ans
 	}
 	if early := s.turnAway(c); early != nil {

@@ -70,6 +70,11 @@ func (s *server) list(m *rpc.Message) *rpc.Message {
 
 	tools := []any{}
 	result := map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+	if s.plan.Fussy != "" {
+		for _, name := range []string{Fussy, FussyReadOnly, FussyDestructive} {
+			tools = append(tools, fussyDefinition(name))
+		}
+	}
 	for _, name := range Tools {
 		if shape == "removed" && name == Destructive {
 			continue

@@ -108,9 +108,14 @@ type Score struct {
 	CrossTalk int `json:"cross_talk"`
 	Blast     int `json:"blast"` // operations that failed though the fault was another's
 	Leaked    int `json:"leaked"`
-	Starts    int `json:"starts"`
-	Strikes   int `json:"strikes"`
-	Episodes  int `json:"episodes"`
+	// Unsafe counts arguments that the server saw or the caller was offered, and
+	// that neither the caller had written nor a harmless correction explains;
+	// Secrets counts places where a secret came to light.
+	Unsafe   int `json:"unsafe"`
+	Secrets  int `json:"secrets"`
+	Starts   int `json:"starts"`
+	Strikes  int `json:"strikes"`
+	Episodes int `json:"episodes"`
 	// Detection and recovery, one value per strike that shows them.
 	TTD []time.Duration `json:"-"`
 	TTR []time.Duration `json:"-"`
@@ -153,6 +158,10 @@ func Judge(f Facts) *Score {
 	s.times(f, h)
 	return s
 }
+
+// CountUnsafe enters an unsafe correction, CountSecret a secret that was told.
+func (s *Score) CountUnsafe(what string) { s.Unsafe++; s.bad("unsafe: " + what) }
+func (s *Score) CountSecret(what string) { s.Secrets++; s.bad("secret: " + what) }
 
 func (s *Score) bad(text string) {
 	if len(s.Bad) < 5 {
@@ -372,6 +381,8 @@ func (s *Score) Add(o *Score) {
 	s.CrossTalk += o.CrossTalk
 	s.Blast += o.Blast
 	s.Leaked += o.Leaked
+	s.Unsafe += o.Unsafe
+	s.Secrets += o.Secrets
 	s.Starts += o.Starts
 	s.Strikes += o.Strikes
 	s.Episodes += o.Episodes
@@ -405,6 +416,12 @@ func (s *Score) Zeros() map[string]int {
 	}
 	if s.Leaked > 0 {
 		z["leaked processes"] = s.Leaked
+	}
+	if s.Unsafe > 0 {
+		z["unsafe corrections"] = s.Unsafe
+	}
+	if s.Secrets > 0 {
+		z["secrets told"] = s.Secrets
 	}
 	return z
 }

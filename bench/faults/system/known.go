@@ -55,11 +55,17 @@ func Mend(binary string, trust oracle.Trust) (*System, error) {
 			if u.Secret != "" && knows("--header") {
 				argv = append(argv, "--header", "Authorization: Bearer "+u.Secret)
 			}
+			if u.Model != nil {
+				argv = append(argv, "--model", u.Model.Name, "--model-provider", u.Model.Provider, "--model-url", u.Model.URL)
+			}
+			for _, tool := range u.ReadOnly {
+				argv = append(argv, "--tool", tool+"=read-only")
+			}
 			return append(argv, target(u)...)
 		}
 	}
 	s := &System{
-		Name: name, Trust: trust, Ours: true, Relays: true, Paces: true, Stdio: run(),
+		Name: name, Trust: trust, Ours: true, Relays: true, Paces: true, Models: knows("--model"), Stdio: run(),
 		URL: regexp.MustCompile(`listening on (http://\S+)`),
 	}
 	if knows("--http") {

@@ -34,6 +34,17 @@ type Upstream struct {
 	Secret string
 	// Env is added to the system's environment.
 	Env []string
+	// Model is who may be asked about arguments, nil for nobody.
+	Model *Model
+	// ReadOnly are tools that the user says change nothing.
+	ReadOnly []string
+	// Record keeps what the system writes to stdout, in its directory.
+	Record bool
+}
+
+// Model is an endpoint that answers like a model's API.
+type Model struct {
+	Name, Provider, URL, Key string
 }
 
 // System is one contestant.
@@ -59,6 +70,8 @@ type System struct {
 	Paces bool
 	// LegacyOnly systems cannot stand before a modern server.
 	LegacyOnly bool
+	// Models is true when the system can be told to ask a model.
+	Models bool
 	// Relays is true when the system speaks both eras to its clients; all others
 	// are spoken to in the legacy era.
 	Relays bool
@@ -73,6 +86,7 @@ type Process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    io.Reader
+	record *os.File
 	url    string
 	exited chan struct{}
 	once   sync.Once
@@ -116,6 +130,13 @@ func (s *System) Start(ctx context.Context, dir string, u Upstream, many bool) (
 	}
 	p := &Process{system: s, cmd: cmd, in: in, out: out, url: url, exited: make(chan struct{})}
 	go func() { cmd.Wait(); close(p.exited) }()
+	if u.Record {
+		if p.record, err = os.Create(filepath.Join(dir, "stdout")); err != nil {
+			p.Stop()
+			return nil, err
+		}
+		p.out = io.TeeReader(out, p.record)
+	}
 	switch {
 	case url == askSystem:
 		p.url, err = p.address(ctx, dir)
