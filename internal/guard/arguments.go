@@ -176,10 +176,20 @@ func (c *Call) unfit(failure arguments.Failure) bool {
 	return false
 }
 
+// rewrite gives the call other params. Its id stays, so whoever reads only that
+// need not care.
+func (c *Call) rewrite(params []byte) {
+	c.mu.Lock()
+	c.Msg = c.Msg.WithParams(params)
+	c.mu.Unlock()
+}
+
 // replaceArguments puts other arguments in the place of the client's.
 func (c *Call) replaceArguments(args []byte, what misfit) {
-	c.Msg = c.Msg.WithParams(wire.Set(c.Msg.Params(), args, "arguments"))
-	c.misfit = &what
+	c.rewrite(wire.Set(c.Msg.Params(), args, "arguments"))
+	c.mu.Lock()
+	c.misfit, c.inHand = &what, nil
+	c.mu.Unlock()
 	c.session.server.tell(Event{What: "mended", Method: c.method, Tool: c.name})
 }
 
@@ -348,7 +358,7 @@ func (c *Call) rename() {
 	}
 	change := arguments.Change{Path: "/name", From: c.name, To: name, Rule: arguments.RuleToolName}
 	c.name, c.tool, c.effect, c.byUser = name, meant, effect, byUser
-	c.Msg = c.Msg.WithParams(wire.Set(c.Msg.Params(), wire.AppendString(nil, name), "name"))
+	c.rewrite(wire.Set(c.Msg.Params(), wire.AppendString(nil, name), "name"))
 	c.misfit = &misfit{Changes: []arguments.Change{change}}
 }
 

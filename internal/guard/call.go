@@ -29,6 +29,7 @@ type Call struct {
 
 	session *Session
 	method  string
+	id      []byte // as the client wrote it
 	name    string // of the tool, for tools/call
 	tool    *tool  // its definition when the call arrived; nil if none was seen
 	effect  fault.Effect
@@ -44,10 +45,12 @@ type Call struct {
 	corrected int           // how often a model has changed the arguments after an error
 	before    fault.Outcome // what the attempt before may have done
 	faults    []*fault.Fault
+	inHand    *Reply // an answer that a second thought is being given
 	ending    ending
 	deadline  *time.Timer // when the call is over, whatever happens
 	patience  *time.Timer // when waiting for the server is over
 	waiting   bool        // counted among those that wait
+	size      int64       // what it counts for there
 	entered   bool        // holds a place on the ramp
 	settled   bool
 }
@@ -90,7 +93,7 @@ var resendIDs atomic.Int64
 
 // Do sees a call through. It returns at once.
 func (s *Session) Do(c *Call) {
-	c.session, c.began = s, time.Now()
+	c.session, c.began, c.id = s, time.Now(), c.Msg.ID()
 	c.method = c.Msg.Method()
 	if c.method == wire.MethodCall {
 		raw, _ := wire.Member(c.Msg.Params(), "name")
@@ -189,6 +192,7 @@ func (c *Call) queueUp() bool {
 		return true
 	}
 	size := int64(len(c.Msg.Raw))
+	c.size = size
 	if s.queue.Add(1) > mostQueued || s.queued.Add(size) > mostQueuedBytes {
 		s.queue.Add(-1)
 		s.queued.Add(-size)
@@ -252,7 +256,7 @@ func (c *Call) check() *fault.Fault {
 	if c.waiting {
 		c.waiting = false
 		c.session.server.queue.Add(-1)
-		c.session.server.queued.Add(-int64(len(c.Msg.Raw)))
+		c.session.server.queued.Add(-c.size)
 	}
 	if c.patience != nil {
 		c.patience.Stop()
@@ -294,8 +298,17 @@ func (c *Call) outcome(o upstream.Outcome) {
 	}
 	entered := c.entered
 	c.entered = false
-	why, sent := c.ending, c.up != nil && c.up.Sent()
-	c.up = nil // until the next attempt there is nothing that could be given up
+	why, sent, held := c.ending, c.up != nil && c.up.Sent(), c.inHand
+	var d fault.Decision
+	switch {
+	case o.Fault == nil:
+		c.inHand = &Reply{Msg: o.Reply, Status: o.Status}
+	case why == notEnding:
+		d = c.rule(o.Fault)
+	}
+	// Until the next attempt there is nothing that could be given up. What this one
+	// may have done is noted above, under the same lock: the deadline may strike now.
+	c.up = nil
 	c.mu.Unlock()
 	if entered {
 		server.ramp.leave()
@@ -305,12 +318,14 @@ func (c *Call) outcome(o upstream.Outcome) {
 		c.answered(o)
 	case why == byClient:
 		c.settle(Reply{None: true, Fault: o.Fault})
+	case held != nil:
+		c.settle(*held) // it was answered; only a second thought was under way
 	case why == byDeadline:
 		c.timeUp(sent)
 	case why == byPatience:
 		c.giveUp(c.lastFault(o.Fault), fault.NotExecuted)
 	default:
-		c.decide(o.Fault)
+		c.act(o.Fault, d)
 	}
 }
 
@@ -320,7 +335,11 @@ func (c *Call) answered(o upstream.Outcome) {
 		c.session.server.tools.learn(o.Reply.Result())
 	}
 	if f := c.shed(&o); f != nil {
-		c.decide(f)
+		c.mu.Lock()
+		c.inHand = nil
+		d := c.rule(f)
+		c.mu.Unlock()
+		c.act(f, d)
 		return
 	}
 	if c.method == wire.MethodCall && c.secondThought(o) {
@@ -332,7 +351,10 @@ func (c *Call) answered(o upstream.Outcome) {
 // conclude passes on the server's reply with what was done to get it.
 func (c *Call) conclude(o upstream.Outcome) {
 	c.annotate(&o)
-	if c.attempts > 1 {
+	c.mu.Lock()
+	several := c.attempts > 1
+	c.mu.Unlock()
+	if several {
 		o.Reply = c.mended(o.Reply)
 	}
 	c.settle(Reply{Msg: o.Reply, Status: o.Status})
@@ -355,24 +377,26 @@ func (c *Call) shed(o *upstream.Outcome) *fault.Fault {
 		return nil
 	}
 	if state, ok := wire.Member(result, "requestState"); ok {
-		c.Msg = c.Msg.WithParams(wire.Set(c.Msg.Params(), bytes.Clone(state), "requestState"))
+		c.rewrite(wire.Set(c.Msg.Params(), bytes.Clone(state), "requestState"))
 	}
+	c.mu.Lock()
 	c.sheds++
+	sheds := c.sheds
+	c.mu.Unlock()
 	return &fault.Fault{
 		Kind:     fault.RateLimited,
 		Delivery: fault.Refused,
 		Evidence: fault.Evidence{
 			Text: "the server is too busy", Moment: fault.AtCall,
-			RetryAfter: shedPause + rand.N(shedPause<<min(c.sheds, 4)),
+			RetryAfter: shedPause + rand.N(shedPause<<min(sheds, 4)),
 		},
 		Cause: errShed,
 	}
 }
 
-// decide asks the table what to do after an attempt without an answer.
-func (c *Call) decide(f *fault.Fault) {
-	server := c.session.server
-	c.mu.Lock()
+// rule asks the table what to do after an attempt without an answer, and notes
+// what that attempt may have done. The caller holds mu.
+func (c *Call) rule(f *fault.Fault) fault.Decision {
 	c.faults = append(c.faults, f)
 	attempt := fault.Attempt{
 		Method:       c.method,
@@ -380,7 +404,7 @@ func (c *Call) decide(f *fault.Fault) {
 		ByUser:       c.byUser,
 		Delivery:     f.Delivery,
 		Continuation: c.isContinuation(),
-		Stateful:     server.options.Stateful,
+		Stateful:     c.session.server.options.Stateful,
 		Resent:       c.resent,
 		Before:       c.before,
 	}
@@ -392,16 +416,19 @@ func (c *Call) decide(f *fault.Fault) {
 	}
 	d := fault.Decide(attempt)
 	c.before = d.Outcome
-	c.mu.Unlock()
+	if d.Action != fault.Settle && f.Delivery != fault.Unsent && f.Delivery != fault.Unparseable && f.Delivery != fault.Unread {
+		c.resent++
+	}
+	return d
+}
 
+// act does what the table says, as far as the limits beside it allow.
+func (c *Call) act(f *fault.Fault, d fault.Decision) {
 	if d.Action == fault.Settle || !c.mayGoOn(f, &d) {
 		c.giveUp(f, d.Outcome)
 		return
 	}
-	if f.Delivery != fault.Unsent && f.Delivery != fault.Unparseable && f.Delivery != fault.Unread {
-		c.resent++
-	}
-	server.tell(Event{What: "resent", Method: c.method, Tool: c.name, Fault: f})
+	c.session.server.tell(Event{What: "resent", Method: c.method, Tool: c.name, Fault: f})
 	if f.RetryAfter > 0 {
 		time.AfterFunc(f.RetryAfter, c.again)
 		return
@@ -474,9 +501,6 @@ func (c *Call) timeUp(sent bool) {
 		outcome = fault.OutcomeUnknown
 		f.Hint = "the tool may still be running; look before you call it again"
 	}
-	if c.before == fault.OutcomeUnknown {
-		outcome = fault.OutcomeUnknown
-	}
 	c.giveUp(f, outcome)
 }
 
@@ -506,9 +530,11 @@ func (c *Call) refuse(f *fault.Fault) {
 
 // giveUp settles a call with an answer of ours.
 func (c *Call) giveUp(f *fault.Fault, outcome fault.Outcome) {
+	c.mu.Lock()
 	if c.before == fault.OutcomeUnknown {
 		outcome = fault.OutcomeUnknown
 	}
+	c.mu.Unlock()
 	explained := explain(f)
 	c.session.server.tell(Event{What: "settled", Method: c.method, Tool: c.name, Outcome: outcome, Fault: explained})
 	c.settle(Reply{Msg: c.verdict(explained, outcome), Fault: explained, Outcome: outcome})
@@ -528,7 +554,7 @@ func (c *Call) settle(r Reply) {
 	if c.waiting {
 		c.waiting = false
 		c.session.server.queue.Add(-1)
-		c.session.server.queued.Add(-int64(len(c.Msg.Raw)))
+		c.session.server.queued.Add(-c.size)
 	}
 	c.mu.Unlock()
 	if !was {

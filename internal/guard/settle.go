@@ -57,7 +57,7 @@ func (c *Call) verdict(f *fault.Fault, outcome fault.Outcome) wire.Message {
 	r := c.report(f, outcome)
 	if c.method != wire.MethodCall {
 		data, _ := json.Marshal(map[string]report{MetaOutcome: r})
-		return wire.NewError(c.Msg.ID(), wire.CodeServerTrouble, c.cause(f), data)
+		return wire.NewError(c.id, wire.CodeServerTrouble, c.cause(f), data)
 	}
 	data, _ := json.Marshal(r)
 	return c.errorResult(c.words(f, r), MetaOutcome, data)
@@ -80,7 +80,7 @@ func (c *Call) errorResult(text, key string, data []byte) wire.Message {
 	}
 	result = append(result, `,"_meta":{"`+key+`":`...)
 	result = append(append(result, data...), `}}`...)
-	return wire.NewResult(c.Msg.ID(), result)
+	return wire.NewResult(c.id, result)
 }
 
 func (c *Call) report(f *fault.Fault, outcome fault.Outcome) report {
