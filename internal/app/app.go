@@ -101,7 +101,11 @@ func serveStdio(ctx context.Context, s *front.Stdio) error {
 }
 
 func serveHTTP(ctx context.Context, cat *catalogue.Catalogue, o RunOptions) error {
-	l, err := net.Listen("tcp", o.HTTP)
+	addr := o.HTTP
+	if host, port, err := net.SplitHostPort(addr); err == nil && host == "" {
+		addr = net.JoinHostPort("127.0.0.1", port) // all addresses only if they are named
+	}
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
