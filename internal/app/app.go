@@ -57,14 +57,16 @@ func Run(ctx context.Context, o RunOptions) error {
 	if o.Arguments.Advise, err = adviseWith(o.Model); err != nil {
 		return err
 	}
+	// One that never blocks: a client need not read what we say on stderr.
+	log := newSpill(o.Log)
 	server, err := guard.New(guard.Spec{
 		Command:   o.Command,
 		Env:       upstream.PassedOn(o.Environ),
-		Stderr:    newSpill(o.Log),
+		Stderr:    log,
 		DieWithUs: true,
 		URL:       o.URL,
 		Header:    header,
-	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall, Arguments: o.Arguments, OnEvent: tellPerson(o.Log)})
+	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall, Arguments: o.Arguments, OnEvent: tellPerson(log)})
 	if err != nil {
 		return err
 	}

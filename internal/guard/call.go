@@ -51,7 +51,7 @@ type Call struct {
 	patience  *time.Timer // when waiting for the server is over
 	waiting   bool        // counted among those that wait
 	size      int64       // what it counts for there
-	entered   bool        // holds a place on the ramp
+	pass      uint64      // its place on the ramp; 0 if it has none
 	settled   bool
 }
 
@@ -87,28 +87,27 @@ const (
 	greetPatience   = 3 * time.Second  // an introduction is no use to a client that gave up
 	safePatience    = 30 * time.Second // what has no effect may wait longer
 	shedPause       = 250 * time.Millisecond
+	resendPause     = time.Millisecond
 )
 
 var resendIDs atomic.Int64
 
 // Do sees a call through. It returns at once.
 func (s *Session) Do(c *Call) {
+	c.mu.Lock()
 	c.session, c.began, c.id = s, time.Now(), c.Msg.ID()
+	gone := c.ending != notEnding // taken back before it came
+	c.mu.Unlock()
+	if gone {
+		c.settle(Reply{None: true})
+		return
+	}
 	c.method = c.Msg.Method()
 	if c.method == wire.MethodCall {
 		raw, _ := wire.Member(c.Msg.Params(), "name")
 		c.name, _ = wire.StringValue(raw)
 		c.tool = s.server.tools.find(c.name)
 		c.effect, c.byUser = s.server.tools.effect(c.name, c.tool)
-		if s.forgot.CompareAndSwap(true, false) {
-			c.refuse(&fault.Fault{
-				Kind:     fault.SessionExpired,
-				Delivery: fault.Unsent,
-				Evidence: fault.Evidence{Text: "the server was restarted and its memory is gone", Moment: fault.WhenIdle},
-				Hint:     "set up again what the server had to remember, then repeat this call",
-			})
-			return
-		}
 	}
 	s.server.budget.call(c.began)
 	if c.method != wire.MethodListen {
@@ -124,7 +123,7 @@ func (s *Session) Do(c *Call) {
 // refuses it because waiting is of no use.
 func (c *Call) gate() {
 	s := c.session
-	if h := s.server.up.Health(); h.State == upstream.Dead {
+	if h := s.server.up.Health(); h.State == upstream.Dead && !s.up.Connected() {
 		if wait := time.Until(h.NextAttempt); wait > c.patienceFor(0) {
 			c.refuse(unavailable(h, wait))
 			return
@@ -139,16 +138,16 @@ func (c *Call) gate() {
 // enter sends the call when there is room. Only tools do work that can be too
 // much; everything else goes ahead.
 func (c *Call) enter() {
-	if c.method == wire.MethodCall {
+	if c.method == wire.MethodCall && !(c.session.server.up.Health().State == upstream.Dead && c.session.up.Connected()) {
 		c.session.server.ramp.enter(c.sendEntered)
 		return
 	}
 	c.send()
 }
 
-func (c *Call) sendEntered() {
+func (c *Call) sendEntered(pass uint64) {
 	c.mu.Lock()
-	c.entered = true
+	c.pass = pass
 	c.mu.Unlock()
 	c.send()
 }
@@ -191,9 +190,13 @@ func (c *Call) queueUp() bool {
 	if c.waiting {
 		return true
 	}
+	if c.settled {
+		return false
+	}
 	size := int64(len(c.Msg.Raw))
 	c.size = size
-	if s.queue.Add(1) > mostQueued || s.queued.Add(size) > mostQueuedBytes {
+	calls, bytes := s.queue.Add(1), s.queued.Add(size)
+	if calls > mostQueued || bytes > mostQueuedBytes {
 		s.queue.Add(-1)
 		s.queued.Add(-size)
 		go c.refuse(&fault.Fault{
@@ -211,12 +214,10 @@ func (c *Call) queueUp() bool {
 func (c *Call) send() {
 	c.mu.Lock()
 	if c.settled || c.ending != notEnding {
-		entered := c.entered
-		c.entered = false
+		pass := c.pass
+		c.pass = 0
 		c.mu.Unlock()
-		if entered {
-			c.session.server.ramp.leave()
-		}
+		c.session.server.ramp.leave(pass)
 		return
 	}
 	msg := c.Msg
@@ -234,11 +235,21 @@ func (c *Call) send() {
 var (
 	errChanged = errors.New("definition changed")
 	errShed    = errors.New("load shed")
+	errForgot  = errors.New("memory lost")
 )
 
 // check is the last look before the bytes leave: a tool that is no longer the one
 // the client saw is not called, and waiting is over.
 func (c *Call) check() *fault.Fault {
+	if c.method == wire.MethodCall && c.session.forgot.CompareAndSwap(true, false) {
+		return &fault.Fault{
+			Kind:     fault.SessionExpired,
+			Delivery: fault.Unsent,
+			Evidence: fault.Evidence{Text: "the server was restarted and its memory is gone", Moment: fault.WhenIdle},
+			Hint:     "set up again what the server had to remember, then repeat this call",
+			Cause:    errForgot,
+		}
+	}
 	if c.tool != nil {
 		now := c.session.server.tools.find(c.name)
 		if now == nil || now.hash != c.tool.hash {
@@ -279,8 +290,11 @@ func (c *Call) end(why ending, note *wire.Message) {
 		return // it is on its way after all
 	}
 	c.ending = why
-	up := c.up
+	up, begun := c.up, c.session != nil
 	c.mu.Unlock()
+	if !begun {
+		return // Do will see it
+	}
 	if up == nil {
 		c.outcome(upstream.Outcome{Fault: &fault.Fault{Delivery: fault.Cancelled}})
 		return
@@ -290,14 +304,13 @@ func (c *Call) end(why ending, note *wire.Message) {
 
 // outcome takes what became of an attempt, and decides.
 func (c *Call) outcome(o upstream.Outcome) {
-	server := c.session.server
 	c.mu.Lock()
 	if c.settled {
 		c.mu.Unlock()
 		return
 	}
-	entered := c.entered
-	c.entered = false
+	pass := c.pass
+	c.pass = 0
 	why, sent, held := c.ending, c.up != nil && c.up.Sent(), c.inHand
 	var d fault.Decision
 	switch {
@@ -310,9 +323,7 @@ func (c *Call) outcome(o upstream.Outcome) {
 	// may have done is noted above, under the same lock: the deadline may strike now.
 	c.up = nil
 	c.mu.Unlock()
-	if entered {
-		server.ramp.leave()
-	}
+	c.session.server.ramp.leave(pass)
 	switch {
 	case o.Fault == nil:
 		c.answered(o)
@@ -320,7 +331,7 @@ func (c *Call) outcome(o upstream.Outcome) {
 		c.settle(Reply{None: true, Fault: o.Fault})
 	case held != nil:
 		c.settle(*held) // it was answered; only a second thought was under way
-	case why == byDeadline:
+	case why == byDeadline, why == byPatience && sent:
 		c.timeUp(sent)
 	case why == byPatience:
 		c.giveUp(c.lastFault(o.Fault), fault.NotExecuted)
@@ -409,9 +420,15 @@ func (c *Call) rule(f *fault.Fault) fault.Decision {
 		Before:       c.before,
 	}
 	if f.Delivery == fault.Refused {
-		attempt.Refusal, _ = fault.RefusalOf(f.Evidence)
-		if errors.Is(f.Cause, errShed) {
+		refusal, proven := fault.RefusalOf(f.Evidence)
+		attempt.Refusal = refusal
+		switch {
+		case errors.Is(f.Cause, errShed):
 			attempt.Refusal, attempt.Continuation = fault.LoadShed, false
+		case !proven:
+			attempt.Delivery = fault.Silent // a status alone does not prove that nothing ran
+		case refusal == fault.SignInExpired:
+			attempt.Refusal = fault.ForGood // nobody here can sign in again
 		}
 	}
 	d := fault.Decide(attempt)
@@ -429,16 +446,18 @@ func (c *Call) act(f *fault.Fault, d fault.Decision) {
 		return
 	}
 	c.session.server.tell(Event{What: "resent", Method: c.method, Tool: c.name, Fault: f})
-	if f.RetryAfter > 0 {
-		time.AfterFunc(f.RetryAfter, c.again)
-		return
+	// Never on this goroutine: it may be the one that reads the server's replies, and
+	// an attempt that fails at once would call itself.
+	pause := max(f.RetryAfter, resendPause)
+	if f.Delivery == fault.Refused && f.RetryAfter == 0 && f.HTTPStatus == http.StatusTooManyRequests {
+		pause = shedPause + rand.N(shedPause)
 	}
-	c.again()
+	time.AfterFunc(pause, c.again)
 }
 
 // again makes another attempt, in the queue if the server is down.
 func (c *Call) again() {
-	if c.session.server.up.Health().State == upstream.Dead && !c.queueUp() {
+	if c.session.server.up.Health().State == upstream.Dead && !c.session.up.Connected() && !c.queueUp() {
 		return
 	}
 	c.enter()
@@ -450,7 +469,7 @@ func (c *Call) mayGoOn(f *fault.Fault, d *fault.Decision) bool {
 	now := time.Now()
 	used := now.Sub(c.began)
 	switch {
-	case errors.Is(f.Cause, errChanged):
+	case errors.Is(f.Cause, errChanged), errors.Is(f.Cause, errForgot), errors.Is(f.Cause, upstream.ErrEnded):
 		return false
 	case d.FirstHalf && used > server.options.MaxCall/2:
 		return false

@@ -117,10 +117,11 @@ func (s *Server) changed(before, after Health) {
 	case after.State == upstream.Unresponsive:
 		what = "unresponsive"
 	}
-	switch {
-	case after.State == upstream.Dead:
+	// News may come late; the ramp follows what is true now.
+	switch now := s.up.Health(); {
+	case now.State == upstream.Dead:
 		s.ramp.close()
-	case after.Detail == "ready" || after.Detail == "trouble":
+	case now.Detail == "ready" || now.Detail == "trouble":
 		s.ramp.open(time.Now())
 	}
 	if what != "" {
@@ -157,6 +158,9 @@ func (s *Server) Open(peer Peer) *Session {
 // client knows, and tells the client if they differ.
 func (s *Session) relisted(pages [][]byte) {
 	s.forgot.Store(s.server.options.Stateful)
+	if pages == nil {
+		return
+	}
 	if s.server.tools.replace(pages) && s.peer.Era == wire.Legacy {
 		s.peer.Message(wire.NewNotification("notifications/tools/list_changed", nil))
 	}

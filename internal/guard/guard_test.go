@@ -64,6 +64,9 @@ func serve(how string) {
 			name, _ := wire.Member(m.Params(), "name")
 			if strings.HasPrefix(string(name), `"die`) && !(again && string(name) == `"die_idem"`) {
 				fmt.Fprintln(os.Stderr, "panic: out of cheese")
+				if string(name) == `"die_telling"` {
+					fmt.Fprintln(os.Stderr, "token was", os.Getenv("API_TOKEN"))
+				}
 				os.Exit(2)
 			}
 			if how == "typed" {
@@ -225,7 +228,6 @@ func TestAStatefulServerSaysThatItsMemoryIsGone(t *testing.T) {
 	c.do("tools/call", `{"name":"die","arguments":{}}`)
 	// The restart happens with this call; what it would meet is a server without
 	// its memory.
-	c.do("tools/list", `{}`)
 	r := c.do("tools/call", `{"name":"echo","arguments":{}}`)
 	if v := verdict(t, r); v.Outcome != fault.NotExecuted {
 		t.Errorf("got %+v, want not executed", v)
@@ -448,5 +450,39 @@ func TestEveryCallSettlesInTimeWhileTheServerKeepsDying(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Fatalf("%d of %d calls were never settled", calls-n, calls)
 		}
+	}
+}
+
+func TestASecretOfTheServerIsNotInTheAnswer(t *testing.T) {
+	c := newClient(t, "plain", Options{}, "API_TOKEN=s3cr3t-canary-value")
+	c.greet()
+	r := c.do("tools/call", `{"name":"die_telling","arguments":{}}`)
+	if text := string(r.Msg.Raw); strings.Contains(text, "s3cr3t") || !strings.Contains(text, "[API_TOKEN]") {
+		t.Errorf("got %s, want the token's name in place of its value", text)
+	}
+}
+
+func TestClosingASessionEndsItsCallsOnce(t *testing.T) {
+	server, err := New(Spec{Command: []string{"sleep", "1000"}, Env: os.Environ()}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close(t.Context()) })
+	session := server.Open(Peer{Era: wire.Legacy, Message: func(wire.Message) {}})
+	done := make(chan Reply, 2)
+	session.Do(&Call{Msg: wire.NewRequest([]byte("1"), "initialize", []byte("{}")), Done: func(Reply) {}})
+	session.Do(&Call{Msg: wire.NewRequest([]byte("2"), "tools/call", []byte(`{"name":"x"}`)), Done: func(r Reply) { done <- r }})
+	begin := time.Now()
+	session.Close()
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	select {
+	case r := <-done:
+		if r.Outcome != fault.NotExecuted {
+			t.Errorf("outcome is %q, want not executed", r.Outcome)
+		}
+	case <-time.After(2 * time.Second):
+		t.Error("the call was not settled when its session ended")
 	}
 }

@@ -14,8 +14,9 @@ type ramp struct {
 	mu      sync.Mutex
 	up      bool      // the server is there; the zero value is the time before the first start
 	since   time.Time // of the recovery; zero when there is nothing to be careful about
+	epoch   uint64    // counts outages; who entered before one does not count after it
 	running int
-	waiting []func()
+	waiting []func(pass uint64)
 	ticking bool
 }
 
@@ -28,7 +29,11 @@ const (
 // close says that the server is down, open that it is back.
 func (r *ramp) close() {
 	r.mu.Lock()
-	r.up = false
+	if r.up {
+		r.up = false
+		r.epoch++
+		r.running = 0
+	}
 	r.mu.Unlock()
 }
 
@@ -57,9 +62,9 @@ func (r *ramp) room(now time.Time) int {
 	return min(rampCap, 1<<min(int(age/rampStep), 10))
 }
 
-// enter runs start now, or as soon as there is room for it. Each start must be
-// followed by one leave.
-func (r *ramp) enter(start func()) {
+// enter runs start now, or as soon as there is room for it, with a pass that is to
+// be given to leave.
+func (r *ramp) enter(start func(pass uint64)) {
 	r.mu.Lock()
 	room := r.room(time.Now())
 	if room > 0 && (r.running >= room || len(r.waiting) > 0) {
@@ -69,14 +74,20 @@ func (r *ramp) enter(start func()) {
 		return
 	}
 	r.running++
+	pass := r.epoch + 1
 	r.mu.Unlock()
-	start()
+	start(pass)
 }
 
-// leave says that a call that entered has ended.
-func (r *ramp) leave() {
+// leave says that a call that entered has ended. The pass 0 is nobody's.
+func (r *ramp) leave(pass uint64) {
+	if pass == 0 {
+		return
+	}
 	r.mu.Lock()
-	r.running--
+	if pass == r.epoch+1 {
+		r.running--
+	}
 	idle := len(r.waiting) == 0
 	r.mu.Unlock()
 	if !idle {
@@ -88,16 +99,17 @@ func (r *ramp) leave() {
 func (r *ramp) release() {
 	r.mu.Lock()
 	room := r.room(time.Now())
-	var ready []func()
+	var ready []func(uint64)
 	for len(r.waiting) > 0 && (room == 0 || r.running < room) {
 		ready = append(ready, r.waiting[0])
 		r.waiting = r.waiting[1:]
 		r.running++
 	}
 	r.tick()
+	pass := r.epoch + 1
 	r.mu.Unlock()
 	for _, start := range ready {
-		start()
+		start(pass)
 	}
 }
 

@@ -54,20 +54,20 @@ const (
 // after all.
 func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.Fault) {
 	d := &downshift{session: s, listeners: make(map[*Call]struct{}), holds: make(map[*Call]*hold), waiting: make(map[string]*hold)}
-	if probed != nil && probed.trouble() == nil {
+	if probed != nil && probed.trouble() == nil && s.server.demote(probed, d.hear) {
 		d.link = probed
-		s.server.demote(probed, d.hear)
 	} else {
-		if probed != nil {
+		late = nil
+		if probed != nil && probed.trouble() != nil {
 			// The question killed it. Never two at once: wait until it is gone.
 			s.server.drop(probed)
 			<-probed.closed()
-			late = nil
 		}
 		l, flt := s.server.dial(d.hear)
 		if flt != nil {
 			return nil, flt
 		}
+		l.adopt(d.hear, true) // several modern clients may use it: their tokens are kept apart
 		d.link = l
 	}
 	d.link.speak("")
@@ -184,7 +184,10 @@ func (d *downshift) open(c *Call) {
 	h.number = d.opened
 	d.holds[c] = h
 	d.mu.Unlock()
-	d.session.fly(d.link, c, legacyRequest(c.Msg), h.hear, h.settled)
+	// Modern clients know nothing of each other, so their ids may be the same.
+	msg := legacyRequest(c.Msg)
+	msg = msg.WithID(fmt.Appendf(nil, `"mcpmend-%d"`, ownIDs.Add(1)))
+	d.session.fly(d.link, c, msg, h.hear, h.settled)
 }
 
 // legacyRequest is a modern request without what only a modern server understands,

@@ -53,6 +53,11 @@ func (d *duplex) send(f *flight) {
 		d.pending = make(map[uint64]*flight)
 	}
 	d.pending[f.id] = f
+	if f.settled.Load() { // given up in the meantime
+		delete(d.pending, f.id)
+		d.mu.Unlock()
+		return
+	}
 	d.mu.Unlock()
 
 	m := f.msg
@@ -163,10 +168,18 @@ func (d *duplex) attribute(m wire.Message, shared bool) (wire.Message, *flight) 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var youngest *flight
+	several := false
 	for _, f := range d.pending {
-		if f.call != nil && (youngest == nil || f.id > youngest.id) && f.msg.Method() != wire.MethodListen {
+		if f.call == nil || f.msg.Method() == wire.MethodListen {
+			continue
+		}
+		several = youngest != nil
+		if youngest == nil || f.id > youngest.id {
 			youngest = f
 		}
+	}
+	if shared && several {
+		return m, nil // it might be another client's
 	}
 	return m, youngest
 }
@@ -190,6 +203,9 @@ func (d *duplex) attributeProgress(m wire.Message, shared bool) (wire.Message, *
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, f := range d.pending {
+			if f.token == nil {
+				f.token, _ = wire.Member(f.msg.Params(), "_meta", "progressToken")
+			}
 			if f.token != nil && bytes.Equal(f.token, token) {
 				f.started.Store(true)
 				return m, f
@@ -228,13 +244,14 @@ func (d *duplex) trouble() *fault.Fault {
 // request, that request is given up soon, unless the right reply follows.
 func (d *duplex) garbled(j wire.Junk) {
 	f := d.find(j.ID)
-	if f == nil && bytes.Contains(j.Text, []byte(`"jsonrpc"`)) {
+	reply := looksLikeReply(j.Text)
+	if f == nil && reply {
 		f = d.mentioned(j.Text)
 	}
 	switch {
 	case f != nil:
 		d.spoil(f, j.Reason.Error(), j.Text)
-	case bytes.Contains(j.Text, []byte(`"jsonrpc"`)):
+	case reply:
 		d.missing(j.Reason.Error(), j.Text)
 	}
 }
@@ -351,6 +368,7 @@ func (d *duplex) fail(why fault.Fault, delivered func(*flight) fault.Delivery) {
 
 // deliveredBy tells from the receipt how far a flight got.
 func deliveredBy(f *flight) fault.Delivery {
+	f.receipt.Drop() // nothing of it may leave any more if nothing has
 	switch {
 	case f.spoilt != nil:
 		return fault.Partial

@@ -47,6 +47,21 @@ func Configured(environ, entry []string) []string {
 	return append(out, entry...)
 }
 
+// secretsIn hides the values of an environment in what a server writes: its last
+// words go to a model, and a server may well print the token it was given. Values
+// that are short, paths, or of variables everybody has are left alone.
+func secretsIn(environ []string) *strings.Replacer {
+	var pairs []string
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		if len(value) < 8 || strings.HasPrefix(value, "/") || slices.Contains(harmless, strings.ToUpper(name)) {
+			continue
+		}
+		pairs = append(pairs, value, "["+name+"]")
+	}
+	return strings.NewReplacer(pairs...)
+}
+
 // lookPathIn finds a program in the PATH of the given environment.
 func lookPathIn(name string, environ []string) (string, error) {
 	path, found := "", false

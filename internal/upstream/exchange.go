@@ -127,6 +127,7 @@ func (x *exchange) fail(flt *fault.Fault) {
 	if v := x.verdict.Load(); v != nil {
 		flt.Evidence, flt.Kind, flt.Cause = v.Evidence, v.Kind, v.Cause
 	} else if x.ctx.Err() != nil && flt.Delivery != fault.Refused {
+		flt.Moment = fault.AtCall // we gave it up; that says nothing about the server
 		flt.Text, flt.Cause = linkClosed().Text, wire.ErrClosed
 	}
 	x.settle(Outcome{Fault: flt})

@@ -221,7 +221,7 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 		if s.server.vitals.unwell() {
 			// It was down. That a connection can be had does not mean it is back.
 			if o := s.discover(l, s.server.spec.StartTimeout); o.Fault != nil {
-				return nil, o.Fault
+				return nil, s.giveUp(nil, o)
 			}
 		}
 		l.settled()
@@ -248,7 +248,7 @@ func (s *Session) handshakeModern() (dialect, *fault.Fault) {
 			return &stateless{session: s}, nil
 		}
 		if o.Fault != nil && o.Fault.Delivery == fault.Unsent {
-			return nil, o.Fault // it never came to a question of era
+			return nil, s.giveUp(nil, o) // it never came to a question of era
 		}
 		probe = nil
 	case <-silence.C:

@@ -59,7 +59,8 @@ type vitals struct {
 	starting chan struct{} // non-nil while somebody starts an unwell server
 	kicked   chan struct{} // closed by kick, then replaced
 	started  bool
-	clean    int // successes since trouble began
+	clean    int  // successes since trouble began
+	tried    bool // to reach it, since it was last found dead
 }
 
 func (v *vitals) init() {
@@ -100,6 +101,7 @@ func (v *vitals) update(change func(h *Health, now time.Time)) {
 // beginning: a connection is being made.
 func (v *vitals) beginning() {
 	v.update(func(h *Health, _ time.Time) {
+		v.tried = true
 		h.State, h.Detail = Degraded, "starting"
 		if v.started {
 			h.Restarts++
@@ -136,6 +138,11 @@ func (v *vitals) lost(cause *fault.Fault, wasUp bool) {
 	}
 	cause = &explained
 	v.update(func(h *Health, now time.Time) {
+		if h.State == Dead && !v.tried {
+			h.Failures++ // the same outage, met by another call
+			return
+		}
+		v.tried = false
 		if starved(cause.Errno) {
 			v.pace.starved(now)
 		} else {
@@ -260,7 +267,7 @@ func (v *vitals) turn(stop <-chan struct{}) (done func(), ok bool) {
 		busy, kicked := v.starting, v.kicked
 		if busy == nil && wait == 0 {
 			mine := make(chan struct{})
-			v.starting = mine
+			v.starting, v.tried = mine, true
 			v.mu.Unlock()
 			return func() {
 				v.mu.Lock()

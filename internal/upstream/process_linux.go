@@ -100,7 +100,7 @@ func (l *stdioLink) readersAlive() bool {
 		return true
 	}
 	want := "pipe:[" + strconv.FormatUint(st.Ino, 10) + "]"
-	self := strconv.Itoa(os.Getpid())
+	self, leader := strconv.Itoa(os.Getpid()), strconv.Itoa(l.cmd.Process.Pid)
 	processes, err := os.ReadDir("/proc")
 	if err != nil {
 		return true
@@ -111,6 +111,9 @@ func (l *stdioLink) readersAlive() bool {
 		}
 		fds, err := os.ReadDir("/proc/" + p.Name() + "/fd")
 		if os.IsPermission(err) {
+			if p.Name() == leader {
+				return true // it hides its files; that is no reason to think it closed them
+			}
 			continue // another user's process cannot have inherited from our child
 		}
 		for _, fd := range fds {
@@ -147,15 +150,23 @@ func (l *stdioLink) look() look {
 	return seen
 }
 
+// children are the processes started by any thread of a process.
 func children(pid int) []int {
-	list, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, err := os.ReadDir(tasks)
 	if err != nil {
 		return nil
 	}
 	var out []int
-	for _, field := range bytes.Fields(list) {
-		if child, err := strconv.Atoi(string(field)); err == nil {
-			out = append(out, child)
+	for _, t := range threads {
+		list, err := os.ReadFile(tasks + "/" + t.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for _, field := range bytes.Fields(list) {
+			if child, err := strconv.Atoi(string(field)); err == nil {
+				out = append(out, child)
+			}
 		}
 	}
 	return out

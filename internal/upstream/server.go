@@ -242,13 +242,18 @@ func (s *Server) promote(l link) link {
 
 // demote takes the shared link away from the others, for a server that turned
 // out to be legacy: it becomes the link of the session that asked.
-func (s *Server) demote(l link, hear receiver) {
+// It reports false if somebody else has it already.
+func (s *Server) demote(l link, hear receiver) bool {
 	s.mu.Lock()
-	if s.shared == l {
+	mine := s.shared == l
+	if mine {
 		s.shared = nil
 	}
 	s.mu.Unlock()
-	l.adopt(hear, false)
+	if mine {
+		l.adopt(hear, true)
+	}
+	return mine
 }
 
 // spare keeps a live link for the next session that needs one.
@@ -260,7 +265,9 @@ func (s *Server) spare(l link) {
 	old := s.unused
 	s.unused = l
 	s.mu.Unlock()
-	s.drop(old)
+	if old != l {
+		s.drop(old)
+	}
 }
 
 // hearShared takes what a modern server says. Everything it may say belongs to a

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,8 +22,8 @@ type Peer struct {
 	// nothing is lost without a bridge.
 	BothEras bool
 	// Relisted is told the server's tools after it was connected again and before
-	// anything that waited is sent: the results of tools/list, page by page. May
-	// be nil.
+	// anything that waited is sent: the results of tools/list, page by page, nil
+	// if they could not be had. May be nil.
 	Relisted func(pages [][]byte)
 	// Message takes what the server says to this client outside of replies and
 	// of messages that a Call takes itself. It must not block.
@@ -104,7 +105,7 @@ func (s *Session) Do(c *Call) {
 		return
 	}
 	again := s.peer.Era == wire.Legacy && c.Msg.Method() == wire.MethodInitialize && s.state == open
-	if s.state == open && !again && s.server.reachable() && s.dialect.usable() {
+	if s.state == open && !again && s.connected() {
 		d := s.dialect
 		s.mu.Unlock()
 		d.call(c)
@@ -125,8 +126,26 @@ func (s *Session) wake() {
 	}
 }
 
+// ErrEnded is the cause of a fault when the session itself is over: another attempt
+// would meet the same.
+var ErrEnded = errors.New("the session has ended")
+
 func sessionEnded() *fault.Fault {
-	return &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "the session has ended"}}
+	return &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: ErrEnded.Error()}, Cause: ErrEnded}
+}
+
+// connected reports whether calls can be sent over what the session has. A process
+// of its own is judged by itself, whatever became of other clients' processes; what
+// is reached over HTTP is the same server for all. The caller holds mu.
+func (s *Session) connected() bool {
+	return s.dialect != nil && s.dialect.usable() && (s.server.http == nil || s.server.reachable())
+}
+
+// Connected reports whether a call would be sent at once.
+func (s *Session) Connected() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state == open && s.connected()
 }
 
 // Send passes on a client's notification, or its response to a request of the server.
@@ -247,8 +266,17 @@ func (s *Session) reach() (dialect, *fault.Fault) {
 	old, again := s.dialect, s.met
 	greeting := s.waits(wire.MethodInitialize)
 	s.mu.Unlock()
-	if old != nil && !greeting && old.usable() && s.revived(old) {
-		return old, nil
+	if old != nil && !greeting && old.usable() {
+		// Over HTTP the connection outlives an outage, and calls may still be under
+		// way on it. It is not given up because a question got no answer.
+		flt := s.revived(old)
+		if flt == nil {
+			return old, nil
+		}
+		if old.usable() {
+			s.server.vitals.lost(flt, false)
+			return nil, flt
+		}
 	}
 	s.mu.Lock()
 	s.dialect = nil
@@ -288,17 +316,19 @@ const checkTimeout = 5 * time.Second
 
 // revived asks over an existing connection whether the server is back. Any answer
 // is life, an error too.
-func (s *Session) revived(d dialect) bool {
+func (s *Session) revived(d dialect) *fault.Fault {
 	l := d.over()
 	if l == nil {
-		return false
+		return sessionEnded()
 	}
-	o := s.ask(l, d.probe(), nil, checkTimeout)
+	o := s.ask(l, d.probe(), d.ownParams(), checkTimeout)
 	if o.Fault != nil {
-		return false
+		flt := *o.Fault
+		flt.Delivery = fault.Unsent // of whatever waits; only the question was sent
+		return &flt
 	}
 	s.server.vitals.ready()
-	return true
+	return nil
 }
 
 // relist tells the peer which tools the server has now. A server that does not
@@ -307,13 +337,18 @@ func (s *Session) relist(d dialect) {
 	var pages [][]byte
 	var cursor []byte
 	for range maxPages {
+		l := d.over()
+		if l == nil {
+			break // it is gone again
+		}
 		params := d.ownParams()
 		if cursor != nil {
 			params = wire.Set(params, cursor, "cursor")
 		}
-		o := s.ask(d.over(), wire.MethodTools, params, s.server.spec.StartTimeout)
+		o := s.ask(l, wire.MethodTools, params, s.server.spec.StartTimeout)
 		if o.Fault != nil || o.Reply.Result() == nil {
-			return
+			pages = nil // half a list is none
+			break
 		}
 		pages = append(pages, o.Reply.Result())
 		next, ok := wire.Member(o.Reply.Result(), "nextCursor")

@@ -54,9 +54,14 @@ type stdioLink struct {
 
 // startStdio starts the program. An error means that nothing was started.
 func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*stdioLink, *fault.Fault) {
+	environ := spec.Env
+	if environ == nil {
+		environ = os.Environ()
+	}
+	hide := secretsIn(environ)
 	l := &stdioLink{
-		tail:     newTail(spec.Stderr),
-		junk:     newTail(nil),
+		tail:     newTail(spec.Stderr, hide),
+		junk:     newTail(nil, hide),
 		spec:     spec,
 		ended:    ended,
 		readDone: make(chan struct{}),
@@ -169,6 +174,7 @@ func (l *stdioLink) wait() {
 	if !l.closing.Load() {
 		l.ended(&why, l.ready.Load())
 	}
+	_ = l.in.Close() // from here on nothing more is written, so what was can be judged
 	proven := l.provenUnread()
 	l.duplex.fail(why, func(f *flight) fault.Delivery {
 		d := deliveredBy(f)
@@ -177,7 +183,6 @@ func (l *stdioLink) wait() {
 		}
 		return d
 	})
-	_ = l.in.Close()
 	_ = l.out.Close()
 	if l.unread != nil {
 		_ = l.unread.Close()

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +14,8 @@ import (
 // tail remembers the last lines a server wrote, within bounds, and passes
 // everything on to whoever wants it all.
 type tail struct {
-	copyTo io.Writer // nil if nobody does
+	copyTo io.Writer         // nil if nobody does
+	hide   *strings.Replacer // what must not be remembered
 
 	mu   sync.Mutex
 	ring [tailLines]string
@@ -29,8 +31,8 @@ const (
 	tailWidth = 400 // bytes of one line; an endless line must not become endless memory
 )
 
-func newTail(copyTo io.Writer) *tail {
-	return &tail{copyTo: copyTo, done: make(chan struct{})}
+func newTail(copyTo io.Writer, hide *strings.Replacer) *tail {
+	return &tail{copyTo: copyTo, hide: hide, done: make(chan struct{})}
 }
 
 // follow reads src to its end. It always reads, so that a chatty server is never
@@ -76,11 +78,11 @@ func (t *tail) note(line []byte) {
 	if len(line) == 0 {
 		return
 	}
-	if len(line) > tailWidth {
-		line = line[:tailWidth]
-	}
+	// Hidden first and shortened then, or half a secret would be left.
+	text := t.hide.Replace(string(line[:min(len(line), 4*tailWidth)]))
+	text = text[:min(len(text), tailWidth)]
 	t.mu.Lock()
-	t.ring[t.next%tailLines] = string(line)
+	t.ring[t.next%tailLines] = text
 	t.next++
 	t.mu.Unlock()
 }

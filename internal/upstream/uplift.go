@@ -307,7 +307,7 @@ func withState(params, state []byte) []byte {
 
 func (r *rounds) giveUp(why string) {
 	r.call.finish(Outcome{Fault: &fault.Fault{
-		Delivery: fault.Refused,
+		Delivery: fault.Started, // it asked for something, so it was at work
 		Evidence: fault.Evidence{Text: why, Moment: fault.AtCall},
 	}})
 }

@@ -134,6 +134,7 @@ func sentence(final bool) verdict {
 
 // inspect looks at a process and acts on what it sees.
 func (l *stdioLink) inspect(now time.Time, v *vitals) {
+	l.giveUpSpoilt(now)
 	seen := l.look()
 	if !seen.known {
 		return
@@ -153,7 +154,6 @@ func (l *stdioLink) inspect(now time.Time, v *vitals) {
 		return
 	}
 	v.alive()
-	l.giveUpSpoilt(now)
 	if !l.pulse.unreadAt.IsZero() && now.Sub(l.pulse.unreadAt) >= time.Second && !l.readersAlive() {
 		l.kill(l.lifeless("closed its input and can be told nothing more"))
 		return
