@@ -72,3 +72,40 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// An edit is either refused or does what it says; it never panics. That the rest
+// of the file means what it meant is checked by Set and Remove themselves; here
+// the bytes around the value are compared.
+func FuzzEdit(f *testing.F) {
+	for _, s := range hostile {
+		for i := range formats {
+			f.Add(byte(i), s, uint(3), "new")
+		}
+	}
+	for seed := range uint64(5) {
+		for i, format := range formats {
+			f.Add(byte(i), string(madeUp(seed, format).Bytes()), uint(seed), "it's: #\n")
+		}
+	}
+	f.Fuzz(func(t *testing.T, which byte, data string, at uint, value string) {
+		file := fileOf(formats[int(which)%len(formats)], data)
+		if file.doc == nil || file.doc.root == nil {
+			return
+		}
+		all := file.doc.root.paths(nil, func(*node) bool { return true })
+		path := all[at%uint(len(all))]
+		n := file.doc.root.find(path)
+		if g, err := file.Set(path, value); err == nil && n.kind == text && n.end >= 0 {
+			after := string(g.Bytes())
+			if !strings.HasPrefix(after, data[:n.start]) || !strings.HasSuffix(after, data[n.end:]) {
+				t.Errorf("setting %s turned %q into %q", path, data, after)
+			}
+		}
+		if g, err := file.Set(path.then("new"), Object{{"a", []string{value}}, {value, true}}); err == nil && len(g.Bytes()) < len(data) {
+			t.Errorf("adding to %s turned %q into %q", path, data, g.Bytes())
+		}
+		if g, err := file.Remove(path); err == nil && len(g.Bytes()) > len(data)+4 {
+			t.Errorf("removing %s turned %q into %q", path, data, g.Bytes())
+		}
+	})
+}

@@ -67,3 +67,32 @@ func TestProblemsDoNotQuoteValues(t *testing.T) {
 		}
 	}
 }
+
+// The parsers below us have inputs that cost them minutes or the stack. Each of
+// these must come back as a problem.
+func TestHostileFilesAreProblems(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		format Format
+		data   string
+	}{
+		{"deep JSON", JSON, strings.Repeat("[", 8<<20)},
+		{"deep objects", JSONC, strings.Repeat(`{"a":`, 2<<20)},
+		{"deep YAML", YAML, strings.Repeat("- ", 8<<20)},
+		{"deep flow YAML", YAML, strings.Repeat("[", 5000)},
+		{"aliases of aliases", YAML, "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n"},
+		{"an alias of itself", YAML, "a: &a\n  b: *a\n"},
+		{"dots", TOML, strings.Repeat("a.", 100_000) + "b = 1\n"},
+		{"a list of lists", TOML, "a = " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000)},
+		{"many keys", TOML, strings.Repeat("#\n", maxTOML)},
+		{"UTF-16", JSON, "\xff\xfe{\x00}\x00"},
+		{"not UTF-8", JSON, "{\"a\": \"\xff\"}"},
+		{"NUL", YAML, "a: \x00"},
+	} {
+		f := fileOf(test.format, test.data)
+		if len(f.Problems) != 1 || f.Problems[0].Kind != Unparsable {
+			t.Errorf("%s: problems are %v, want one %s", test.name, f.Problems, Unparsable)
+		}
+	}
+}

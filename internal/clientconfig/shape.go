@@ -141,6 +141,7 @@ type entryReader struct {
 	s     *Server
 	n     *node
 	names *Entry
+	since int // the problems before this one are of other entries
 }
 
 func (f *File) readEntry(m member, path Path, p Place) {
@@ -150,7 +151,7 @@ func (f *File) readEntry(m member, path Path, p Place) {
 	if !p.List {
 		s.At = s.Name.At
 	}
-	r := &entryReader{f, s, m.value, e}
+	r := &entryReader{f, s, m.value, e, len(f.Problems)}
 	if m.value.kind != object {
 		s.Name.Text = path[len(path)-1]
 		r.complain(WrongShape, m.value, path, "the entry is "+m.value.kind.String()+", not an object")
@@ -216,7 +217,7 @@ func (r *entryReader) command() {
 			}
 		}
 	case e.CommandPath != "" && n.kind == object:
-		inner := &entryReader{r.f, s, n, e}
+		inner := &entryReader{r.f, s, n, e, r.since}
 		below := func(name string) Path { return path.then(name) }
 		if v := n.get(e.CommandPath); v != nil && v.kind == text {
 			s.Command = inner.value(v, below(e.CommandPath))
@@ -344,9 +345,8 @@ func (r *entryReader) renamed() bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(r.f.Problems, func(p Problem) bool {
-		return p.Kind == WrongName && len(p.Path) == len(r.s.Path)+1 && slices.Equal(p.Path[:len(r.s.Path)], r.s.Path) &&
-			(p.Want == r.names.Command || slices.ContainsFunc(r.names.URLs, func(u URLName) bool { return u.Name == p.Want }))
+	return slices.ContainsFunc(r.f.Problems[r.since:], func(p Problem) bool {
+		return p.Kind == WrongName && (p.Want == r.names.Command || slices.ContainsFunc(r.names.URLs, func(u URLName) bool { return u.Name == p.Want }))
 	})
 }
 

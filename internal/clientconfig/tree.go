@@ -36,6 +36,9 @@ type node struct {
 	borrowed bool
 	// note is what the editor of the format wants to remember.
 	note any
+	// last finds the members of a large object; it covers the first indexed ones.
+	last    map[string]int
+	indexed int
 }
 
 type member struct {
@@ -51,12 +54,44 @@ func (n *node) member(name string) *member {
 	if n == nil {
 		return nil
 	}
+	if len(n.members) > 16 {
+		n.index()
+		if i, ok := n.last[name]; ok {
+			return &n.members[i]
+		}
+		return nil
+	}
 	for i := len(n.members) - 1; i >= 0; i-- {
 		if n.members[i].name == name {
 			return &n.members[i]
 		}
 	}
 	return nil
+}
+
+// index makes looking up a member cheap, so that a file with a million of them
+// does not take a million times a million steps.
+func (n *node) index() {
+	if n.last == nil {
+		n.last = make(map[string]int)
+	}
+	for ; n.indexed < len(n.members); n.indexed++ {
+		n.last[n.members[n.indexed].name] = n.indexed
+	}
+}
+
+// indexAll leaves nothing to be done by later look-ups, which may come from
+// several goroutines.
+func (n *node) indexAll() {
+	if len(n.members) > 16 {
+		n.index()
+	}
+	for _, m := range n.members {
+		m.value.indexAll()
+	}
+	for _, e := range n.elements {
+		e.indexAll()
+	}
 }
 
 // get returns the value of a member, or nil.
@@ -146,6 +181,9 @@ func parse(format Format, data []byte) (*document, error) {
 	if err != nil {
 		doc.root = nil
 	}
+	if doc.root != nil {
+		doc.root.indexAll()
+	}
 	return doc, err
 }
 
@@ -201,11 +239,16 @@ func (d *document) firstOnLine(offset int) bool {
 	return len(bytes.TrimSpace(bytes.TrimPrefix(d.data[d.lineStart(offset):offset], []byte(byteOrderMark)))) == 0
 }
 
-// A liner turns offsets into positions.
+// A liner turns offsets into positions, fastest in rising order. It is for one
+// goroutine.
 type liner struct {
 	file   string
 	data   []byte
 	starts []int
+	// last is the answer before, from where counting goes on in the same line: a
+	// file may be one line of megabytes.
+	last   Position
+	offset int
 }
 
 func newLiner(file string, data []byte) *liner {
@@ -221,10 +264,14 @@ func newLiner(file string, data []byte) *liner {
 func (l *liner) at(offset int) Position {
 	offset = max(0, min(offset, len(l.data)))
 	line := sort.SearchInts(l.starts, offset+1)
-	start := l.starts[line-1]
+	start, column := l.starts[line-1], 1
+	if line == l.last.Line && offset >= l.offset {
+		start, column = l.offset, l.last.Column
+	}
 	before := l.data[start:offset]
 	if start == 0 {
 		before = bytes.TrimPrefix(before, []byte(byteOrderMark))
 	}
-	return Position{l.file, line, utf8.RuneCount(before) + 1}
+	l.offset, l.last = offset, Position{l.file, line, column + utf8.RuneCount(before)}
+	return l.last
 }

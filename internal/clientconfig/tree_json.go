@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -134,7 +135,11 @@ func (b *jsonBuilder) node(v *hujson.Value, path Path) *node {
 	case *hujson.Array:
 		n.kind = list
 		for i := range x.Elements {
-			n.elements = append(n.elements, b.node(&x.Elements[i], path.then(fmt.Sprint(i))))
+			at := path
+			if x.Elements[i].Value.Kind() == '{' || x.Elements[i].Value.Kind() == '[' {
+				at = path.then(strconv.Itoa(i))
+			}
+			n.elements = append(n.elements, b.node(&x.Elements[i], at))
 		}
 		trailing := len(x.Elements) > 0 && x.Elements[len(x.Elements)-1].AfterExtra != nil
 		b.close(n, trailing, x.AfterExtra, path)

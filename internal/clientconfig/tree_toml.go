@@ -2,6 +2,7 @@ package clientconfig
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -11,6 +12,10 @@ import (
 // In a TOML file a table is not one stretch of text. It may have a header, or
 // only headers of tables below it, or dotted keys, or braces. The tree shows all
 // of them as objects; the notes remember how each is written.
+
+// maxTOML is the largest TOML file we read. The decoder's time grows with the
+// square of the number of keys, and no real file comes near this.
+const maxTOML = 256 << 10
 
 // A tomlTable is the note of an object.
 type tomlTable struct {
@@ -42,6 +47,9 @@ type tomlBuilder struct {
 
 func (d *document) parseTOML(skip int) error {
 	data := d.data[skip:]
+	if len(data) > maxTOML {
+		return &syntaxError{skip, fmt.Sprintf("larger than %d KiB", maxTOML>>10)}
+	}
 	if offset := tooDeepTOML(data); offset >= 0 {
 		return &syntaxError{skip + offset, "nested too deeply"}
 	}

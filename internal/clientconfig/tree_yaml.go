@@ -66,14 +66,20 @@ func (d *document) parseYAML(skip int) (err error) {
 // yamlSyntaxError finds the line of a mistake. The parser's own error names the
 // start of the block around it, and may quote the file. The lines before the
 // mistake are good YAML, so it is in the first line with which they are not.
+//
+// In a huge file only the file is named: finding the line parses it many times.
 func yamlSyntaxError(data []byte, skip int) error {
+	what := "not YAML; often the indentation, a tab, or a colon in a text without quotes"
+	if len(data) > 256<<10 {
+		return &syntaxError{skip, what}
+	}
 	starts := append(yamlLines(data), len(data))
 	line := sort.Search(len(starts)-1, func(i int) bool {
 		var n yaml.Node
 		err := yaml.NewDecoder(bytes.NewReader(data[:starts[i+1]])).Decode(&n)
 		return err != nil && !errors.Is(err, io.EOF)
 	})
-	return &syntaxError{skip + starts[line], "not YAML; often the indentation, a tab, or a colon in a text without quotes"}
+	return &syntaxError{skip + starts[line], what}
 }
 
 // yamlLines returns where lines start. YAML has more line breaks than other
