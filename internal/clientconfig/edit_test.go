@@ -1,7 +1,6 @@
 package clientconfig
 
 import (
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -62,31 +61,7 @@ func valueOf(t *testing.T, s string) any {
 	if err != nil {
 		t.Fatalf("%s: %v", s, err)
 	}
-	var value func(n *node) any
-	value = func(n *node) any {
-		switch n.kind {
-		case object:
-			o := Object{}
-			for _, m := range n.members {
-				o = append(o, Member{m.name, value(m.value)})
-			}
-			return o
-		case list:
-			l := []any{}
-			for _, e := range n.elements {
-				l = append(l, value(e))
-			}
-			return l
-		case number:
-			return json.Number(n.value)
-		case boolean:
-			return n.value == "true"
-		case null:
-			return nil
-		}
-		return n.value
-	}
-	return value(doc.root)
+	return doc.root.meaning()
 }
 
 func TestAnEditDoesNotTouchTheFileItCameFrom(t *testing.T) {
