@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -102,6 +103,46 @@ func TestAFileThatDidNotParseIsNotEdited(t *testing.T) {
 		}
 		if g, err := f.Remove(Path{"a"}); !errors.Is(err, ErrEdit) {
 			t.Errorf("%s: got %v and %v, want ErrEdit", format, g, err)
+		}
+	}
+}
+
+// What cannot be written is found out by reading the result.
+func TestAnEditThatWouldMeanSomethingElseIsRefused(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		format Format
+		data   string
+		value  any
+	}{
+		{"TOML has no null", TOML, "a = 'x'\n", nil},
+		{"nor inside a list", TOML, "a = 'x'\n", []any{nil}},
+		{"broken UTF-8 in JSON", JSON, `{"a": "x"}`, "\xff"},
+		{"broken UTF-8 in TOML", TOML, "a = 'x'\n", "\xff"},
+		{"broken UTF-8 in YAML", YAML, "a: x\n", "\xff"},
+		{"a number that is none", JSON, `{"a": "x"}`, json.Number("1}, {")},
+		{"a value of a strange type", JSON, `{"a": "x"}`, struct{}{}},
+		{"one name twice", JSON, `{"a": "x"}`, Object{{"b", 1}, {"b", 2}}},
+	} {
+		f := fileOf(test.format, test.data)
+		if g, err := f.Set(Path{"a"}, test.value); !errors.Is(err, ErrEdit) {
+			t.Errorf("%s: got %v and %v, want ErrEdit", test.name, g, err)
+		}
+	}
+}
+
+func TestPathsThatLeadNowhereAreRefused(t *testing.T) {
+	for format, data := range map[Format]string{
+		JSON: `{"a": "x", "l": [1]}`, JSONC: `{"a": "x", "l": [1],}`, TOML: "a = 'x'\nl = [1]\n", YAML: "a: x\nl: [1]\n",
+	} {
+		f := fileOf(format, data)
+		for _, path := range []Path{nil, {"a", "b"}, {"a", "b", "c"}, {"l", "5"}, {"l", "x"}, {"l", "-1"}, {"l", "01"}} {
+			if g, err := f.Set(path, "y"); !errors.Is(err, ErrEdit) {
+				t.Errorf("%s: setting %s gives %v and %v, want ErrEdit", format, path, g, err)
+			}
+			if g, err := f.Remove(path); !errors.Is(err, ErrEdit) {
+				t.Errorf("%s: removing %s gives %v and %v, want ErrEdit", format, path, g, err)
+			}
 		}
 	}
 }

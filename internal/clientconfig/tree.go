@@ -136,7 +136,6 @@ type document struct {
 	root   *node  // nil for a file without content
 	// spots are things that the grammar allows here and that a client may not.
 	spots []spot
-	note  any
 }
 
 type spot struct {
