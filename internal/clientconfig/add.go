@@ -18,7 +18,7 @@ func (f *File) Add(s *Server) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrEdit, f.Path, err)
 	}
-	if f.Places[0].List {
+	if len(f.Places) > 0 && f.Places[0].List {
 		entry = append(Object{{"name", s.Name.Text}}, entry...)
 	}
 	return f.Set(f.ServerPath(s.Name.Text), entry)

@@ -144,7 +144,7 @@ func ByID(id string) *Client {
 	return nil
 }
 
-// speaks reports whether the client can reach a server by URL at all.
+// speaksURL reports whether the client can reach a server by URL at all.
 func (c *Client) speaksURL() bool { return len(c.Entry.URLs) > 0 }
 
 // transport translates the client's spelling of a type.

@@ -12,7 +12,7 @@
 // [Problem], also with its place; a file that cannot be parsed is a File with
 // one problem and no servers.
 //
-// [File.Set] and [File.Remove] return a changed copy. They replace, insert or
+// [File.Set], [File.Remove] and [File.Add] return a changed copy. They replace, insert or
 // delete the bytes of one value and keep the rest: comments, order,
 // indentation, line ends, a byte order mark, keys we have never heard of. The
 // result is parsed again and compared with what was asked for before anybody

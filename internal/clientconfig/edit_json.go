@@ -17,7 +17,10 @@ func (d *document) setJSON(path Path, value any) ([]splice, error) {
 	parent := d.root.find(path[:len(path)-1])
 	name := path[len(path)-1]
 	if old := parent.step(name); old != nil {
-		many := old.kind < list || d.isBroken(old) || len(old.members) == 0 && len(old.elements) == 0
+		many := d.isBroken(old)
+		if len(old.members) == 0 && len(old.elements) == 0 {
+			many = d.isBroken(parent)
+		}
 		return []splice{{old.start, old.end, d.writeJSON(value, d.indent(old.start), d.unit(), many)}}, nil
 	}
 	switch {

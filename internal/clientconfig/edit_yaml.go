@@ -191,14 +191,14 @@ func (d *document) blockEnd(start, column int, keyed, value *node) int {
 		line := strings.TrimRight(string(d.data[at:d.lineEnd(at)]), " \t\r\n")
 		body := strings.TrimLeft(line, " ")
 		indent := len(line) - len(body)
+		isDash := body == "-" || strings.HasPrefix(body, "- ")
 		switch {
-		case body == "":
-			continue
-		case indent > column, dashes && indent == column && (body == "-" || strings.HasPrefix(body, "- ")):
+		case body == "": // counts if something follows
+		case indent > column, dashes && indent == column && isDash:
 			end = d.lineBreak(at)
-			continue
+		default:
+			return end
 		}
-		break
 	}
 	return end
 }

@@ -128,10 +128,13 @@ func (f *File) Server(name string) *Server {
 }
 
 // ServerPath returns where an entry of that name stands, or would stand if it
-// were added for the first place of the file.
+// were added for the first place of the file. It is nil if there is no place.
 func (f *File) ServerPath(name string) Path {
 	if s := f.Server(name); s != nil {
 		return s.Path
+	}
+	if len(f.Places) == 0 {
+		return nil
 	}
 	key := f.key(f.Places[0])
 	if !f.Places[0].List {

@@ -9,7 +9,7 @@ import (
 
 // readPlace reads the servers of one scope.
 func (f *File) readPlace(p Place) {
-	if slices.Contains(p.Key, "{project}") && f.project == "" {
+	if len(p.Key) == 0 || slices.Contains(p.Key, "{project}") && f.project == "" {
 		return
 	}
 	root := f.doc.root

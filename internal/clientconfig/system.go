@@ -60,7 +60,7 @@ func (s System) expand(p string) string {
 			return ""
 		}
 		return filepath.Join(s.home(), filepath.FromSlash(rest))
-	case filepath.IsAbs(filepath.FromSlash(p)) || driveLetter.MatchString(p):
+	case strings.HasPrefix(p, "/") || filepath.IsAbs(filepath.FromSlash(p)) || driveLetter.MatchString(p):
 		return filepath.FromSlash(p)
 	case s.Project == "":
 		return ""
