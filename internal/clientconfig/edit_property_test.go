@@ -439,11 +439,25 @@ func TestRemovingTakesOnlyItsOwnLines(t *testing.T) {
 				t.Errorf("%v\n%s", err, f.Bytes())
 				return
 			}
-			old, new := changed(f.Bytes(), g.Bytes())
-			if !onlyAdded(g.Bytes(), f.Bytes()) && (len(old) > 2 || len(new) > 2) && len(f.doc.root.find(path[:len(path)-1]).members) > 1 {
+			if rewritten(f.Bytes(), g.Bytes()) > 1 {
 				t.Errorf("removing %s changed\n%s\ninto\n%s", path, f.Bytes(), g.Bytes())
 				return
 			}
 		}
 	})
+}
+
+// rewritten counts the lines of a shorter file that are not, in order, lines of
+// the longer one: a line that lost its comma, or a value beside others.
+func rewritten(before, after []byte) int {
+	old, new := changed(before, after)
+	count := 0
+	for _, line := range new {
+		if i := slices.Index(old, line); i >= 0 {
+			old = old[i+1:]
+		} else if strings.TrimSpace(line) != "" {
+			count++
+		}
+	}
+	return count
 }
