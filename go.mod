@@ -5,6 +5,9 @@ go 1.25.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
+	github.com/pelletier/go-toml/v2 v2.4.3
+	github.com/tailscale/hujson v0.0.0-20260302212456-ecc657c15afd
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sys v0.41.0
 )
 

@@ -150,7 +150,7 @@ func (e *Endpoint) completions(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get("Authorization") != "Bearer "+e.o.Key:
 		e.odd(errors.New("a wrong key"))
-		refuse(http.StatusUnauthorized, "invalid_request_error", errors.New("Incorrect API key provided"))
+		refuse(http.StatusUnauthorized, "invalid_request_error", errors.New("incorrect API key provided"))
 		return
 	case err != nil:
 	case body.Model != Name:
