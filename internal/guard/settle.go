@@ -57,7 +57,11 @@ func (c *Call) verdict(f *fault.Fault, outcome fault.Outcome) wire.Message {
 	r := c.report(f, outcome)
 	if c.method != wire.MethodCall {
 		data, _ := json.Marshal(map[string]report{MetaOutcome: r})
-		return wire.NewError(c.id, wire.CodeServerTrouble, c.cause(f), data)
+		text := c.cause(f)
+		if f.Hint != "" {
+			text += ". Hint: " + f.Hint
+		}
+		return wire.NewError(c.id, wire.CodeServerTrouble, text, data)
 	}
 	data, _ := json.Marshal(r)
 	return c.errorResult(c.words(f, r), MetaOutcome, data)
