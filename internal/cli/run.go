@@ -34,7 +34,8 @@ its tools, its notifications. It speaks on stdin and stdout unless --http is giv
   --forward-invalid pass on arguments that cannot be mended instead of refusing them
   --model NAME      ask this model about arguments that cannot be mended (default: nobody);
                     with --model-provider openai or anthropic, --model-url BASE for others
-                    that speak like them, and the key in MCPMEND_MODEL_KEY
+                    that speak like them, and the key in MCPMEND_MODEL_KEY; or sampling,
+                    for the model that the client lends
   --header 'N: V'   send this header to URL; may be given several times
 
 MCPMEND_OFF=1 starts the server directly and steps out of the way.

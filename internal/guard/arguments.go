@@ -32,6 +32,10 @@ type ArgumentOptions struct {
 	// Advise asks a model for corrected arguments. nil asks nobody. What it
 	// returns is used only if the schema accepts it.
 	Advise func(context.Context, Advice) ([]byte, error)
+	// AdviseBy makes an adviser that asks the client's own model, for clients that
+	// lend one; it is called once for each session. nil, or a nil adviser, leaves it
+	// to Advise.
+	AdviseBy func(sample func(ctx context.Context, prompt string) (string, error)) func(context.Context, Advice) ([]byte, error)
 	// RetryKinds are the kinds of a server's own errors after which a model is
 	// asked for better arguments; nil means only that the arguments are invalid.
 	// Sign-in, permission and security errors are never among them.
@@ -119,7 +123,7 @@ func (c *Call) fit() bool {
 		Tool: c.name, Schema: schema, Arguments: raw, Suggested: result.Suggested,
 		Description: c.tool.description, Full: o.Full, Repeats: c.session.failedBefore(c.name, raw),
 	}
-	if o.Advise != nil {
+	if c.session.advise != nil {
 		go c.consult(failure)
 		return false
 	}
@@ -220,7 +224,7 @@ func (c *Call) advice(args []byte, text string, kind fault.Kind) []byte {
 	// Whoever answers takes a quarter of the time the call has left, at the most.
 	ctx, cancel := context.WithTimeout(context.Background(), c.session.server.options.MaxCall-time.Since(c.began))
 	defer cancel()
-	better, err := c.session.server.options.Arguments.Advise(ctx, Advice{
+	better, err := c.session.advise(ctx, Advice{
 		Tool: c.name, Schema: c.tool.input, Arguments: args, Error: text, Kind: kind,
 		Known: c.tool.hasMember, Wrong: wrongIn(schema.Check(args)), Valid: check,
 	})
@@ -280,7 +284,7 @@ func (t *tool) hasMember(pointer string) bool {
 // error and the arguments that a model suggests.
 func (c *Call) secondThought(o upstream.Outcome) bool {
 	options := &c.session.server.options.Arguments
-	if options.Advise == nil || c.tool == nil || c.tool.schema() == nil || c.corrected >= max(1, options.MaxRetries) {
+	if c.session.advise == nil || c.tool == nil || c.tool.schema() == nil || c.corrected >= max(1, options.MaxRetries) {
 		return false
 	}
 	text, code, failed := toolError(&o.Reply)

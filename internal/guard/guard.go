@@ -142,7 +142,9 @@ type Session struct {
 	up     *upstream.Session
 	peer   Peer
 	// forgot: the server was restarted and has to tell the client so.
-	forgot   atomic.Bool
+	forgot atomic.Bool
+	// advise asks a model; nil asks nobody.
+	advise   func(context.Context, Advice) ([]byte, error)
 	failures failures
 }
 
@@ -151,6 +153,12 @@ func (s *Server) Open(peer Peer) *Session {
 	session := &Session{server: s, peer: peer}
 	peer.Relisted = session.relisted
 	session.up = s.up.Open(peer)
+	session.advise = s.options.Arguments.Advise
+	if by := s.options.Arguments.AdviseBy; by != nil {
+		if own := by(session.up.Sample); own != nil {
+			session.advise = own
+		}
+	}
 	return session
 }
 

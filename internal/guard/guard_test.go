@@ -486,3 +486,29 @@ func TestClosingASessionEndsItsCallsOnce(t *testing.T) {
 		t.Error("the call was not settled when its session ended")
 	}
 }
+
+func TestTheClientsOwnModelCanBeAsked(t *testing.T) {
+	c := newClient(t, "typed", Options{Arguments: ArgumentOptions{
+		AdviseBy: func(sample func(context.Context, string) (string, error)) func(context.Context, Advice) ([]byte, error) {
+			return func(ctx context.Context, q Advice) ([]byte, error) {
+				text, err := sample(ctx, "what was meant by "+string(q.Arguments))
+				return []byte(text), err
+			}
+		},
+	}})
+	if r := c.do("initialize", `{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}`); r.Fault != nil {
+		t.Fatal(r.Fault)
+	}
+	c.session.Send(wire.NewNotification(wire.MethodInitialized, nil))
+	c.do("tools/list", `{}`)
+	go func() {
+		asked := <-c.heard
+		if asked.Method() != "sampling/createMessage" {
+			t.Errorf("the client was asked %s", asked.Raw)
+		}
+		c.session.Send(wire.NewResult(asked.ID(), []byte(`{"role":"assistant","model":"m","content":{"type":"text","text":"{\"n\":8}"}}`)))
+	}()
+	if r := c.do("tools/call", `{"name":"echo","arguments":{"n":"eight"}}`); !strings.Contains(string(r.Msg.Raw), `{\"n\":8}`) {
+		t.Errorf("got %s, want the answer to the corrected call", r.Msg.Raw)
+	}
+}
