@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpmend/mcpmend/bench/internal/child"
 	"github.com/mcpmend/mcpmend/bench/internal/raw"
 	"github.com/mcpmend/mcpmend/bench/internal/rig"
+	"github.com/mcpmend/mcpmend/internal/upstream"
 )
 
 // world holds the programs, and knows the ways in which a client reaches a server.
@@ -23,7 +27,20 @@ func newWorld(ctx context.Context, quick bool) (*world, error) {
 		return nil, err
 	}
 	mcpmend, err := r.Mcpmend(ctx)
+	hideOurs()
 	return &world{quick: quick, rig: r, mcpmend: mcpmend}, err
+}
+
+// hideOurs takes from our own environment what mcpmend would keep from a server, so
+// that both sides start theirs with the same.
+func hideOurs() {
+	kept := upstream.PassedOn(os.Environ())
+	for _, e := range os.Environ() {
+		if !slices.Contains(kept, e) {
+			name, _, _ := strings.Cut(e, "=")
+			_ = os.Unsetenv(name)
+		}
+	}
 }
 
 // patience bounds each single step, so that a lost message is a finding and
