@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type duplex struct {
 	// self is the link this is a part of.
 	self link
+	hide *strings.Replacer // what must not be shown of a spoilt reply; may be nil
 	// write hands one message to the stream without waiting for the peer.
 	write func(m wire.Message, id []byte, r *wire.Receipt) error
 
@@ -279,7 +281,7 @@ func (d *duplex) spoil(f *flight, why string, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f.started.Store(true)
-	f.spoilt = &spoilt{at: time.Now(), why: why, text: string(text[:min(len(text), 200)])}
+	f.spoilt = &spoilt{at: time.Now(), why: why, text: d.excerpt(text)}
 }
 
 // stray handles a reply that nobody waits for. Late replies to requests that were
@@ -300,8 +302,17 @@ func (d *duplex) missing(why string, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.pending) > 0 {
-		d.lost = &spoilt{at: time.Now(), why: why, text: string(text[:min(len(text), 200)])}
+		d.lost = &spoilt{at: time.Now(), why: why, text: d.excerpt(text)}
 	}
+}
+
+// excerpt is the beginning of a spoilt reply, without what must not be shown.
+func (d *duplex) excerpt(text []byte) string {
+	start := string(text[:min(len(text), 800)])
+	if d.hide != nil {
+		start = d.hide.Replace(start)
+	}
+	return start[:min(len(start), 200)]
 }
 
 // spoilt is a reply that could not be read, or not be matched.

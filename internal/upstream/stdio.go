@@ -68,7 +68,7 @@ func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*std
 		exited:   make(chan struct{}),
 		goneCh:   make(chan struct{}),
 	}
-	l.duplex.self, l.duplex.hear = l, hear
+	l.duplex.self, l.duplex.hear, l.duplex.hide = l, hear, hide
 	pipes, err := openPipes()
 	if err != nil {
 		return nil, startFault(spec, err)
