@@ -102,6 +102,12 @@ var guests = []guest{
 		"a command line is for people; nothing else may depend on one"},
 	{"github.com/spf13/pflag", []string{"internal/cli", "cmd/mcpmend"},
 		"comes with cobra"},
+	{"charm.land/lipgloss/v2", []string{"internal/cli"},
+		"colours and widths are for people at a terminal"},
+	{"github.com/charmbracelet/x/term", []string{"internal/cli"},
+		"comes with lipgloss: is it a terminal, and how wide"},
+	{"github.com/aymanbagabas/go-udiff", []string{"internal/cli", "internal/doctor"},
+		"a change is shown before it is made"},
 }
 
 // testGuests may be imported by any test, and by tests alone.
