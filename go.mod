@@ -11,7 +11,10 @@ require (
 	golang.org/x/sys v0.41.0
 )
 
-require golang.org/x/text v0.14.0 // indirect
+require (
+	github.com/aymanbagabas/go-udiff v0.4.1 // indirect
+	golang.org/x/text v0.14.0 // indirect
+)
 
 require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
