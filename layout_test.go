@@ -53,7 +53,7 @@ var house = []room{
 	{"internal/upstream", []string{"fault", "internal/wire", "internal/secret"},
 		"a connection reports evidence; what to do about it is decided above"},
 
-	{"internal/doctor", []string{"internal/clientconfig", "fault", "internal/secret"},
+	{"internal/doctor", []string{"internal/clientconfig", "internal/registry", "fault", "internal/secret"},
 		"healing a file must work while no gateway runs; it probes through a func that app fills in"},
 	{"internal/advisor", []string{"fault", "internal/secret"},
 		"beside the path: asked through a func, so that no call needs a model"},
@@ -70,6 +70,8 @@ var house = []room{
 		"what outlives the process must not change its shape because a room did"},
 	{"internal/clientconfig", nil,
 		"other programs' files are read and edited without knowing what we do with them"},
+	{"internal/registry", nil,
+		"what others publish about servers is read and kept; what to make of it is decided elsewhere"},
 	{"arguments", nil,
 		"pure functions: a schema and arguments in, a verdict out"},
 	{"fault", nil,

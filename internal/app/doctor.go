@@ -32,6 +32,7 @@ func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
 	return &doctor.Doctor{
 		System:    clientconfig.System{Home: homeFolder(getenv), Getenv: getenv, Project: o.Project},
 		Environ:   o.Environ,
+		Probe:     Probe,
 		Store:     &clientconfig.Store{Dir: filepath.Join(state, "changes")},
 		Approvals: &doctor.Approvals{File: filepath.Join(state, "approved.json")},
 		Timeout:   o.Timeout,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 const (
@@ -249,9 +250,9 @@ func firstBroken(found []Finding) *Finding {
 // runs is a command or a URL, safe to be shown.
 func runs(s Start) string {
 	if s.URL != "" {
-		return hide(s.URL)
+		return secret.Scrub(s.URL)
 	}
-	return strings.Join(hideArgs(s.Command), " ")
+	return strings.Join(secret.Args(s.Command), " ")
 }
 
 func (w Which) clients() []*clientconfig.Client {

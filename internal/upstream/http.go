@@ -43,6 +43,7 @@ type httpPlace struct {
 
 	// oldStyle: the server was found to speak the transport of 2024-11-05 only.
 	oldStyle atomic.Bool
+	reached  atomic.Int64 // when the first connection stood, in nanoseconds; 0 if none did
 	params   paramHeaders
 	sizes    atomic.Int64 // how large the last large event was
 }
@@ -65,6 +66,7 @@ func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
 				if err != nil {
 					return nil, err
 				}
+				p.reached.CompareAndSwap(0, time.Now().UnixNano())
 				return &countedConn{Conn: c}, nil
 			},
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
