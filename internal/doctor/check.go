@@ -193,6 +193,9 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 	if start.Timeout <= 0 {
 		start.Timeout = defaultTimeout
 	}
+	if start.Call == nil {
+		start.Call = d.Call
+	}
 	saw := d.Probe(ctx, start)
 	c.saw, c.Info = &saw, saw.Info
 	c.Ladder = append(c.Ladder, saw.Steps...)

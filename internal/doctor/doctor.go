@@ -49,6 +49,8 @@ type Doctor struct {
 	As *clientconfig.Client
 	// Static looks at files only and starts nothing.
 	Static bool
+	// Call is a tool to call on every server that got so far, nil for none.
+	Call *Call
 }
 
 // Which says what to look at. The zero value is everything.
