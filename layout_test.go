@@ -37,7 +37,7 @@ var house = []room{
 		"an example is somebody else's program: what it cannot do with the library's face, nobody can"},
 	{"cmd/mcpmend", []string{"internal/cli"},
 		"signals and the exit code are all a main may know, so that tests can run the program in-process"},
-	{"internal/cli", []string{"internal/app", "internal/doctor", "internal/clientconfig", "fault"},
+	{"internal/cli", []string{"internal/app", "internal/doctor", "internal/clientconfig", "fault", "internal/secret"},
 		"what a person types is translated here; the rooms on the path of a call are put together by app, not by a command"},
 	{"internal/app", []string{everything},
 		"app alone knows everybody: that is what allows the others not to know each other"},
@@ -50,12 +50,12 @@ var house = []room{
 		"a name leads to a guarded server; a call can then not slip past its guard"},
 	{"internal/guard", []string{"internal/upstream", "arguments", "fault", "internal/wire"},
 		"the guard settles the call and does not care who asked"},
-	{"internal/upstream", []string{"fault", "internal/wire"},
+	{"internal/upstream", []string{"fault", "internal/wire", "internal/secret"},
 		"a connection reports evidence; what to do about it is decided above"},
 
-	{"internal/doctor", []string{"internal/clientconfig", "fault"},
+	{"internal/doctor", []string{"internal/clientconfig", "internal/registry", "fault", "internal/secret"},
 		"healing a file must work while no gateway runs; it probes through a func that app fills in"},
-	{"internal/advisor", []string{"fault"},
+	{"internal/advisor", []string{"fault", "internal/secret"},
 		"beside the path: asked through a func, so that no call needs a model"},
 	{"internal/task", []string{"fault"},
 		"beside the path: plain sessions pay nothing for tasks"},
@@ -70,12 +70,16 @@ var house = []room{
 		"what outlives the process must not change its shape because a room did"},
 	{"internal/clientconfig", nil,
 		"other programs' files are read and edited without knowing what we do with them"},
+	{"internal/registry", nil,
+		"what others publish about servers is read and kept; what to make of it is decided elsewhere"},
 	{"arguments", nil,
 		"pure functions: a schema and arguments in, a verdict out"},
 	{"fault", nil,
 		"pure functions: everybody speaks in its words, so it can depend on nobody"},
 	{"internal/wire", nil,
 		"bytes only: it knows no server, no client and no policy"},
+	{"internal/secret", nil,
+		"pure functions: whoever shows a text must be able to ask, so it can depend on nobody"},
 }
 
 // A guest is a module of somebody else.
@@ -102,6 +106,12 @@ var guests = []guest{
 		"a command line is for people; nothing else may depend on one"},
 	{"github.com/spf13/pflag", []string{"internal/cli", "cmd/mcpmend"},
 		"comes with cobra"},
+	{"charm.land/lipgloss/v2", []string{"internal/cli"},
+		"colours and widths are for people at a terminal"},
+	{"github.com/charmbracelet/x/term", []string{"internal/cli"},
+		"comes with lipgloss: is it a terminal, and how wide"},
+	{"github.com/aymanbagabas/go-udiff", []string{"internal/cli", "internal/doctor"},
+		"a change is shown before it is made"},
 }
 
 // testGuests may be imported by any test, and by tests alone.

@@ -189,7 +189,12 @@ type Finding struct {
 	// Help is a page that helps, such as the one where a token is made.
 	Help string `json:"help,omitempty"`
 
-	pieces fault.Pieces
+	// What the fixes need to know.
+	pieces  fault.Pieces
+	problem *clientconfig.Problem
+	// entryVariable is the variable of the entry whose value refers to another.
+	entryVariable string
+	hint          string
 }
 
 // Class says who decides about a fix.
