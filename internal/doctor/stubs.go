@@ -2,12 +2,9 @@ package doctor
 
 import (
 	"context"
-
-	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
 
-func (d *Doctor) needsApproval(s *clientconfig.Server, f *clientconfig.File) bool { return false }
-func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix            { return nil }
-func judgeTools(tools []Tool) []Finding                                           { return nil }
-func hide(s string) string                                                        { return s }
-func hideArgs(a []string) []string                                                { return a }
+func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix { return nil }
+func hide(s string) string                                             { return s }
+func hideArgs(a []string) []string                                     { return a }
+func judgeTools(tools []Tool) []Finding                                { return nil }
