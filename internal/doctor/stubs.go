@@ -7,4 +7,3 @@ import (
 func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix { return nil }
 func hide(s string) string                                             { return s }
 func hideArgs(a []string) []string                                     { return a }
-func judgeTools(tools []Tool) []Finding                                { return nil }
