@@ -77,34 +77,40 @@ func Main(ctx context.Context, env Env) int {
 	command, err := root.ExecuteContextC(ctx)
 	var usage usageError
 	var quiet exitError
-	var hint hinted
+	var advice hinted
+	hint, code := "", Failed
 	switch {
 	case err == nil:
 		return OK
 	case errors.As(err, &quiet):
 		return int(quiet)
 	case errors.As(err, &usage):
-		if usage.hint == "" {
-			usage.hint = command.CommandPath() + " --help"
+		hint, code = usage.hint, Misused
+		if hint == "" {
+			hint = command.CommandPath() + " --help"
 		}
-		complain(env.Stderr, usage, usage.hint)
-		return Misused
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return Interrupted
-	case errors.As(err, &hint):
-		complain(env.Stderr, err, hint.hint)
-	default:
-		complain(env.Stderr, err, "")
+		err, code = errors.New("interrupted"), Interrupted
 	}
-	return Failed
+	if errors.As(err, &advice) {
+		hint = advice.hint
+	}
+	p.complain(command.Name(), err, hint, code)
+	return code
 }
 
-// complain says what is wrong on one line, and on the next what may help.
-func complain(w io.Writer, err error, hint string) {
-	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
-	fmt.Fprintf(w, "mcpmend: error: %s\n", text)
+// complain says what is wrong on one line, and on the next what may help. Whoever
+// wants JSON gets it as JSON, too.
+func (p *program) complain(command string, err error, hint string, code int) {
+	text := plain(err.Error())
+	fmt.Fprintf(p.env.Stderr, "mcpmend: error: %s\n", text)
 	if hint != "" {
-		fmt.Fprintf(w, "mcpmend: hint: %s\n", hint)
+		fmt.Fprintf(p.env.Stderr, "mcpmend: hint: %s\n", hint)
+	}
+	if p.json {
+		j := errorJSON{answer: answerTo(command, code)}
+		j.Error.Message, j.Error.Hint = text, hint
+		_ = p.printJSON(j) // there is nobody left to tell
 	}
 }
 

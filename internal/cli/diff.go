@@ -12,11 +12,11 @@ import (
 // shows as a line that reads the same before and after.
 func unified(name string, before, after []byte, hide func(string) string) string {
 	old, now := string(before), string(after)
-	edits := udiff.Strings(old, now)
+	edits := udiff.Lines(old, now)
 	if len(edits) == 0 {
 		return ""
 	}
-	text, err := udiff.ToUnified("a/"+name, "b/"+name, old, edits, 3)
+	text, err := udiff.ToUnified(name, name, old, edits, 3)
 	if err != nil { // edits that were just computed apply
 		panic(err)
 	}

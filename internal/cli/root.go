@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mcpmend/mcpmend/internal/doctor"
 )
 
 // program is one run of mcpmend: the world it runs in and what was typed that
@@ -25,19 +28,39 @@ type program struct {
 // commands are in the order of the help. The ones a person needs first come
 // first and the rest stands under "more".
 var commands = []struct {
+	name string
 	more bool
 	make func(*program) *cobra.Command
 }{
-	{false, runCommand},
-	{true, completionCommand},
-	{true, versionCommand},
+	{"check", false, checkCommand},
+	{"heal", false, healCommand},
+	{"undo", false, undoCommand},
+	{"run", false, runCommand},
+	{"test", true, testCommand},
+	{"list", true, listCommand},
+	{"remove", true, removeCommand},
+	{"clients", true, clientsCommand},
+	{"explain", true, explainCommand},
+	{"history", true, historyCommand},
+	{"schema", true, schemaCommand},
+	{"completion", true, completionCommand},
+	{"version", true, versionCommand},
 }
+
+// hasCommand says whether a text may send somebody to a command.
+func hasCommand(name string) bool { return commandNames[name] }
+
+// commandNames is filled by init, since the commands themselves look at it.
+var commandNames = make(map[string]bool)
 
 func init() {
 	// On Windows cobra would print a text and wait when it believes that it was
 	// started by a double click. What is printed belongs to a protocol.
 	cobra.MousetrapHelpText = ""
 	cobra.EnableCommandSorting = false
+	for _, c := range commands {
+		commandNames[c.name] = true
+	}
 }
 
 func (p *program) root() *cobra.Command {
@@ -51,7 +74,7 @@ func (p *program) root() *cobra.Command {
 			if show, _ := c.Flags().GetBool("version"); show {
 				return printVersion(p)
 			}
-			return c.Help()
+			return p.check(c.Context(), selection{timeout: 10 * time.Second}, nil, doctor.Broken)
 		},
 	}
 	// Not cobra's own --version: a template of cobra links text/template, and with
@@ -75,16 +98,12 @@ func (p *program) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true // ours is in the table
 	root.SuggestionsMinimumDistance = 2
 	root.InitDefaultHelpCmd()
-	hide(root, "help")
+	if c, _, err := root.Find([]string{"help"}); err == nil {
+		c.Hidden = true
+	}
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { help(c.OutOrStdout(), c) })
 	root.SetUsageFunc(func(c *cobra.Command) error { help(c.ErrOrStderr(), c); return nil })
 	return root
-}
-
-func hide(root *cobra.Command, name string) {
-	if c, _, err := root.Find([]string{name}); err == nil {
-		c.Hidden = true
-	}
 }
 
 func (p *program) globalFlags(flags *pflag.FlagSet) {

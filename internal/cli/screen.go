@@ -31,6 +31,7 @@ type screen struct {
 
 	mu     sync.Mutex
 	shown  bool          // a progress line stands on err
+	passed int           // lines on err that will vanish
 	answer *bufio.Reader // what was typed, read ahead
 }
 
@@ -103,13 +104,16 @@ func isTerminal(file any) bool {
 	return ok && f != nil && term.IsTerminal(f.Fd())
 }
 
-func terminalWidth(file any) int {
+func terminalWidth(file any) int  { width, _ := terminalSize(file); return width }
+func terminalHeight(file any) int { _, height := terminalSize(file); return height }
+
+func terminalSize(file any) (width, height int) {
 	if f, ok := file.(*os.File); ok {
-		if width, _, err := term.GetSize(f.Fd()); err == nil && width > 0 {
-			return width
+		if width, height, err := term.GetSize(f.Fd()); err == nil && width > 0 && height > 0 {
+			return width, height
 		}
 	}
-	return 80
+	return 80, 24
 }
 
 // paint colours text, if the person wants that.
@@ -153,6 +157,34 @@ func (s *screen) progress(text string) {
 	s.shown = true
 }
 
+// passing writes a line to err that vanish takes away again, on a terminal.
+func (s *screen) passing(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	if s.live {
+		text = s.cutPainted(text, terminalWidth(s.err)-1)
+		s.passed++
+	}
+	fmt.Fprintln(s.err, text)
+}
+
+// vanish takes away the progress line and the passing ones. What has left the
+// window cannot be taken back, so then they stay.
+func (s *screen) vanish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	switch {
+	case s.passed == 0:
+	case s.passed < terminalHeight(s.err):
+		fmt.Fprintf(s.err, "\x1b[%dA\x1b[J", s.passed)
+	default:
+		fmt.Fprintln(s.err)
+	}
+	s.passed = 0
+}
+
 func (s *screen) erase() {
 	if s.shown {
 		fmt.Fprint(s.err, "\r\x1b[K")
@@ -193,6 +225,14 @@ func (s *screen) cut(text string, width int) string {
 		}
 	}
 	return text
+}
+
+// cutPainted is cut for text with colours in it, which it loses if it is too long.
+func (s *screen) cutPainted(text string, width int) string {
+	if lipgloss.Width(text) <= width {
+		return text
+	}
+	return s.cut(plain(text), width)
 }
 
 // pad fills text up to a width, counted as a terminal does.

@@ -141,7 +141,7 @@ func TestADiffHidesSecretsAndShowsTheChange(t *testing.T) {
 	before := "{\n\t\"token\": \"s3cret\",\n\t\"port\": 5432\n}\n"
 	after := strings.Replace(before, "5432", "54320", 1)
 	text := unified("mcp.json", []byte(before), []byte(after), hide)
-	want := "--- a/mcp.json\n+++ b/mcp.json\n@@ -1,4 +1,4 @@\n {\n \t\"token\": \"***\",\n-\t\"port\": 5432\n+\t\"port\": 54320\n }\n"
+	want := "--- mcp.json\n+++ mcp.json\n@@ -1,4 +1,4 @@\n {\n \t\"token\": \"***\",\n-\t\"port\": 5432\n+\t\"port\": 54320\n }\n"
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -11,12 +11,15 @@ func versionCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(*cobra.Command, []string) error { return printVersion(p) },
 	}
 }
 
 func printVersion(p *program) error {
+	if p.json {
+		return p.printJSON(versionJSON{answerTo("version", OK), version()})
+	}
 	_, err := fmt.Fprintln(p.env.Stdout, "mcpmend", version())
 	return err
 }
@@ -26,4 +29,9 @@ func version() string {
 		return info.Main.Version
 	}
 	return "(unknown)"
+}
+
+type versionJSON struct {
+	answer
+	Version string `json:"version"`
 }

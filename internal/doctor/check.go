@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 const (
@@ -192,6 +193,9 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 	if start.Timeout <= 0 {
 		start.Timeout = defaultTimeout
 	}
+	if start.Call == nil {
+		start.Call = d.Call
+	}
 	saw := d.Probe(ctx, start)
 	c.saw, c.Info = &saw, saw.Info
 	c.Ladder = append(c.Ladder, saw.Steps...)
@@ -246,9 +250,9 @@ func firstBroken(found []Finding) *Finding {
 // runs is a command or a URL, safe to be shown.
 func runs(s Start) string {
 	if s.URL != "" {
-		return hide(s.URL)
+		return secret.Scrub(s.URL)
 	}
-	return strings.Join(hideArgs(s.Command), " ")
+	return strings.Join(secret.Args(s.Command), " ")
 }
 
 func (w Which) clients() []*clientconfig.Client {

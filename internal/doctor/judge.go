@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // judge closes a case that was probed: exit code, last words, the moment and the
@@ -62,7 +63,7 @@ func diagnosed(c *Case, saw *Sighting, dg fault.Diagnosis) *Finding {
 	}
 	return &Finding{
 		ID: string(stage) + "." + string(dg.Kind), Stage: stage, Kind: string(dg.Kind), Severity: Broken, At: c.At,
-		Evidence: evidence(saw), Explanation: hide(dg.Explanation), Confidence: dg.Confidence, pieces: dg.Pieces, hint: hide(dg.SuggestedFix),
+		Evidence: evidence(saw), Explanation: secret.Scrub(dg.Explanation), Confidence: dg.Confidence, pieces: dg.Pieces, hint: secret.Scrub(dg.SuggestedFix),
 	}
 }
 
@@ -80,13 +81,13 @@ func evidence(saw *Sighting) []string {
 	}
 	const most = 6
 	for _, l := range e.Stderr[max(0, len(e.Stderr)-most):] {
-		lines = append(lines, "stderr: "+hide(l))
+		lines = append(lines, "stderr: "+secret.Scrub(l))
 	}
 	for _, l := range saw.Noise[:min(len(saw.Noise), 2)] {
-		lines = append(lines, "stdout: "+hide(l))
+		lines = append(lines, "stdout: "+secret.Scrub(l))
 	}
 	if e.Text != "" && (len(e.Stderr) == 0 || !e.Exited) {
-		lines = append(lines, hide(e.Text))
+		lines = append(lines, secret.Scrub(e.Text))
 	}
 	return lines
 }
@@ -150,7 +151,7 @@ func noise(c *Case, saw *Sighting) []Finding {
 	}
 	var lines []string
 	for _, l := range saw.Noise[:min(len(saw.Noise), 3)] {
-		lines = append(lines, "stdout: "+hide(l))
+		lines = append(lines, "stdout: "+secret.Scrub(l))
 	}
 	return []Finding{{
 		ID: string(AtPure) + "." + string(fault.StdoutPollution), Stage: AtPure, Kind: string(fault.StdoutPollution),

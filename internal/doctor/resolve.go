@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // Kinds of the resolve rung that package fault has no word for.
@@ -79,10 +80,10 @@ func (at *site) folderMissing(s *clientconfig.Server) (Finding, bool) {
 	}
 	f := resolving(kindCwdMissing, Broken, s, s.Cwd)
 	f.pieces.Path = at.dir
-	f.Evidence = []string{hide(at.dir) + " is not there"}
+	f.Evidence = []string{secret.Scrub(at.dir) + " is not there"}
 	f.Explanation = "The working folder of the entry does not exist, so nothing can be started in it."
 	if err == nil {
-		f.Evidence = []string{hide(at.dir) + " is not a folder"}
+		f.Evidence = []string{secret.Scrub(at.dir) + " is not a folder"}
 		f.Explanation = "The working folder of the entry is a file, so nothing can be started in it."
 	}
 	if strings.HasPrefix(s.Cwd.Text, "~") {
@@ -113,14 +114,14 @@ func (at *site) program(s *clientconfig.Server, command string) (string, Finding
 	case flaw != "":
 		f := resolving(string(fault.PermissionDenied), Broken, s, s.Command)
 		f.pieces.Command, f.pieces.Path = command, file
-		f.Evidence = []string{hide(file) + " " + flaw}
+		f.Evidence = []string{secret.Scrub(file) + " " + flaw}
 		f.Explanation = fmt.Sprintf("The command leads to a file that %s.", flaw)
 		return "", f, true
 	}
 	if interpreter, missing := at.interpreterMissing(file); missing {
 		f := resolving(string(fault.CommandNotFound), Broken, s, s.Command)
 		f.pieces.Command = interpreter
-		f.Evidence = []string{hide(file) + " wants to be run by " + interpreter, at.searched()}
+		f.Evidence = []string{secret.Scrub(file) + " wants to be run by " + interpreter, at.searched()}
 		f.Explanation = fmt.Sprintf("The program is there, but it is a script for %q, and that is not found in the PATH that %s gives its servers.", interpreter, s.Client.Name)
 		return file, f, true
 	}
@@ -133,7 +134,7 @@ func (at *site) notFound(s *clientconfig.Server, command string) (evidence []str
 		if strings.HasPrefix(command, "~") {
 			explanation = "No shell replaces the ~ in the command, so there is no such file."
 		}
-		return []string{hide(at.absolute(command)) + " is not there"}, explanation
+		return []string{secret.Scrub(at.absolute(command)) + " is not there"}, explanation
 	}
 	return []string{at.searched()}, fmt.Sprintf("%q is not in the PATH that %s gives its servers.", command, s.Client.Name)
 }
@@ -214,7 +215,7 @@ func (at *site) find(command string) (file, flaw string) {
 
 const (
 	isFolder      = "is a folder"
-	notExecutable = "may not be executed"
+	mayNotRun = "may not be executed"
 )
 
 // candidate looks at one file, on Windows with each of the endings of programs.
@@ -234,7 +235,7 @@ func (at *site) candidate(name string) (file, flaw string) {
 			file, flaw = n, isFolder
 			continue
 		case at.os != "windows" && info.Mode().Perm()&0o111 == 0:
-			return n, notExecutable
+			return n, mayNotRun
 		}
 		return n, ""
 	}
@@ -330,7 +331,7 @@ func (at *site) scriptMissing(s *clientconfig.Server, command []string) (Finding
 	}
 	f := resolving(kindScriptMissing, Broken, s, v)
 	f.pieces.Command, f.pieces.Path = command[0], file
-	f.Evidence = []string{hide(file) + " is not there"}
+	f.Evidence = []string{secret.Scrub(file) + " is not there"}
 	f.Explanation = fmt.Sprintf("%s is told to run a script that does not exist.", programName(command[0]))
 	switch {
 	case folder:
@@ -338,7 +339,7 @@ func (at *site) scriptMissing(s *clientconfig.Server, command []string) (Finding
 	case strings.HasPrefix(command[i], "~"):
 		f.Explanation = "No shell replaces the ~ in the path of the script, so there is no such file."
 	case !at.isAbsolute(command[i]):
-		f.Explanation = fmt.Sprintf("The path of the script is relative, and there is no such file in %s, where %s starts the server.", hide(at.dir), s.Client.Name)
+		f.Explanation = fmt.Sprintf("The path of the script is relative, and there is no such file in %s, where %s starts the server.", secret.Scrub(at.dir), s.Client.Name)
 	}
 	return f, true
 }
@@ -541,10 +542,4 @@ func docker(s *clientconfig.Server, command []string) []Finding {
 		found = append(found, f)
 	}
 	return found
-}
-
-// dockerSwitches are the long options of "run" that take no value.
-var dockerSwitches = []string{
-	"--rm", "--init", "--privileged", "--tty", "--read-only", "--no-healthcheck", "--oom-kill-disable", "--publish-all",
-	"--quiet", "--sig-proxy", "--disable-content-trust", "--replace", "--rmi", "--tls-verify",
 }

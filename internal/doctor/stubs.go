@@ -2,8 +2,9 @@ package doctor
 
 import (
 	"context"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
 
 func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix { return nil }
-func hide(s string) string                                             { return s }
-func hideArgs(a []string) []string                                     { return a }
+func diffOf(before, after *clientconfig.File) Diff                     { return Diff{} }
