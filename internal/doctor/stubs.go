@@ -13,4 +13,4 @@ func (d *Doctor) resolve(s *clientconfig.Server, st Start) []Finding            
 func (d *Doctor) needsApproval(s *clientconfig.Server, f *clientconfig.File) bool { return false }
 func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix            { return nil }
 func judgeTools(tools []Tool) []Finding                                           { return nil }
-func diffOf(before, after *clientconfig.File) Diff                                { return Diff{} }
+func diffOf(before, after *clientconfig.File) Diff                                { return DiffOf(before, after) }
