@@ -228,6 +228,8 @@ type Fix struct {
 	// clean removes what broke and will be made again, such as one folder of npm's
 	// cache. It is only called by Heal. nil if the fix is made of edits alone.
 	clean func(context.Context) error
+	// wait is how long the server is given when the fix is tried; 0 is the usual time.
+	wait time.Duration
 }
 
 // An Edit is one change to one file. Its value is not in it for all to see, since
@@ -236,6 +238,8 @@ type Edit struct {
 	File string            `json:"file"`
 	Path clientconfig.Path `json:"path"`
 
+	// open reads the file if it is not the one of the case.
+	open  func() *clientconfig.File
 	apply func(*clientconfig.File) (*clientconfig.File, error)
 }
 

@@ -7,14 +7,24 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Hider hides secrets that are known, wherever they stand and however they are
 // escaped, and then what looks like one. It is filled first and read afterwards;
 // reading is safe from several goroutines. A nil Hider only scrubs.
+//
+// Until it is first read it does no more than remember what it was given.
 type Hider struct {
+	given []given
+	once  sync.Once
 	forms []form // longest first
 	taken map[string]bool
+}
+
+type given struct {
+	mark, name, value string
+	doubt             bool // it is up to name and value whether this is a secret
 }
 
 // A form is one way to write a secret.
@@ -26,35 +36,22 @@ type form struct {
 // New returns a Hider that knows these values. Values of fewer than four
 // characters are also parts of words; they are only hidden in quotes.
 func New(values ...string) *Hider {
-	h := &Hider{taken: make(map[string]bool)}
+	h := new(Hider)
 	for _, v := range values {
-		h.learn(Mark, v)
+		h.given = append(h.given, given{mark: Mark, value: v})
 	}
 	return h
 }
 
 // Know adds a secret that will be shown as [name], whatever its name says.
-func (h *Hider) Know(name, value string) { h.learn("["+name+"]", value) }
+func (h *Hider) Know(name, value string) {
+	h.given = append(h.given, given{mark: "[" + name + "]", value: value})
+}
 
 // Add adds what is secret in the value of a variable, header or parameter, if its
 // name or its look says that something is. It will be shown as [name].
 func (h *Hider) Add(name, value string) {
-	mark := "[" + name + "]"
-	if !tells(name, value) {
-		h.addURL(mark, value)
-		return
-	}
-	h.learn(mark, value)
-	scheme, credentials, ok := strings.Cut(value, " ")
-	if !ok || !schemes[strings.ToLower(scheme)] {
-		return
-	}
-	h.learn(mark, credentials)
-	if plain, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "basic") {
-		if _, password, ok := strings.Cut(string(plain), ":"); ok {
-			h.learn(mark, password)
-		}
-	}
+	h.given = append(h.given, given{mark: "[" + name + "]", name: name, value: value, doubt: true})
 }
 
 // AddEnviron adds the secrets among variables, each of the form NAME=value.
@@ -66,8 +63,42 @@ func (h *Hider) AddEnviron(environ []string) {
 	}
 }
 
-// addURL learns the password and the secret parameters of an address.
-func (h *Hider) addURL(mark, value string) {
+func (h *Hider) build() {
+	h.taken = make(map[string]bool)
+	for _, g := range h.given {
+		switch {
+		case !g.doubt:
+			h.learn(g.mark, g.value)
+		case tells(g.name, g.value):
+			h.learn(g.mark, g.value)
+			h.learnCredentials(g.mark, g.value)
+		default:
+			h.learnURL(g.mark, g.value)
+		}
+	}
+	slices.SortStableFunc(h.forms, func(a, b form) int { return cmp.Compare(len(b.text), len(a.text)) })
+	h.given, h.taken = nil, nil
+}
+
+// learnCredentials learns what stands behind the scheme of a header.
+func (h *Hider) learnCredentials(mark, value string) {
+	scheme, credentials, ok := strings.Cut(value, " ")
+	if !ok || !schemes[strings.ToLower(scheme)] {
+		return
+	}
+	if isReference(credentials) {
+		return
+	}
+	h.learn(mark, credentials)
+	if plain, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "basic") {
+		if _, password, ok := strings.Cut(string(plain), ":"); ok {
+			h.learn(mark, password)
+		}
+	}
+}
+
+// learnURL learns the password and the secret parameters of an address.
+func (h *Hider) learnURL(mark, value string) {
 	if !strings.Contains(value, "://") {
 		return
 	}
@@ -89,7 +120,7 @@ func (h *Hider) addURL(mark, value string) {
 
 func (h *Hider) learn(mark, value string) {
 	value = strings.TrimSpace(value)
-	if value == "" || h.taken[value] || isReference(value) || trivial[strings.ToLower(value)] {
+	if value == "" || h.taken[value] || trivial[strings.ToLower(value)] {
 		return
 	}
 	add := func(text, mark string, b64 bool) {
@@ -112,7 +143,6 @@ func (h *Hider) learn(mark, value string) {
 			add(text, mark, true)
 		}
 	}
-	slices.SortStableFunc(h.forms, func(a, b form) int { return cmp.Compare(len(b.text), len(a.text)) })
 }
 
 // escapes are the ways in which a text stands in JSON, in JSON inside of JSON, and
@@ -175,6 +205,7 @@ func (h *Hider) Text(s string) string {
 	if h == nil {
 		return Scrub(s)
 	}
+	h.once.Do(h.build)
 	for _, f := range h.forms {
 		if f.base64 {
 			s = replaceAround(s, f)

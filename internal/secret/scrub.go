@@ -63,16 +63,20 @@ func scrubOnce(s string) string {
 
 func scrubMaker(_, run, _ string) string {
 	return shapes().maker.ReplaceAllStringFunc(run, func(key string) string {
-		if isWord(key) && !strings.ContainsAny(key, "0123456789") {
-			return key // pk_of_the_table, key-value-store-server
+		prefix, _ := splitAt(key, "-_")
+		if isWord(key) && (ordinary[prefix] || !strings.ContainsAny(key, "0123456789")) {
+			return key // npm_config_user_agent, key-value-store-v2
 		}
 		return Mark
 	})
 }
 
+// ordinary beginnings of names are those of some keys, too.
+var ordinary = set("key re secret pat npm")
+
 // replaceRuns replaces runs of letters, digits and the given signs, if they are
 // long enough. replace also sees what is in front of a run, and the text between
-// blanks in which it stands.
+// blanks in which it stands, or its beginning.
 func replaceRuns(s, signs string, least int, replace func(before, run, around string) string) string {
 	var b strings.Builder
 	done, start := 0, 0
@@ -83,7 +87,7 @@ func replaceRuns(s, signs string, least int, replace func(before, run, around st
 		if i-start >= least {
 			around := strings.LastIndexAny(s[:start], " \t\r\n\"'`=(,;<>|") + 1
 			run := s[start:i]
-			if shown := replace(s[:start], run, s[around:]); shown != run {
+			if shown := replace(s[:start], run, s[around:min(len(s), around+64)]); shown != run {
 				b.WriteString(s[done:start])
 				b.WriteString(shown)
 				done = i
@@ -121,8 +125,10 @@ func scrubURL(u string) string {
 	rest := u[len(head):]
 	host, _ := splitAt(rest, "/?#")
 	end := strings.LastIndexByte(host, '@')
-	if end < 0 && strings.ContainsRune(host, ':') && !strings.HasPrefix(strings.ToLower(u), "http") {
-		end = strings.LastIndexByte(rest, '@') // a password with a slash that nobody escaped
+	if _, port, ok := strings.Cut(host, ":"); ok && end < 0 && host[0] != '[' {
+		if !strings.HasPrefix(strings.ToLower(u), "http") || strings.Trim(port, "0123456789") != "" {
+			end = strings.LastIndexByte(rest, '@') // a password with a slash that nobody escaped
+		}
 	}
 	if end >= 0 && rest[:end] != "git" {
 		rest = Mark + rest[end:]
@@ -298,8 +304,15 @@ func cutValue(s string) (before, value, after string) {
 		end := closing(body, quote)
 		return quote, body[:end], body[end:]
 	}
-	stop := " \t\r\n\"'&;"
-	end := strings.IndexAny(s, stop)
+	if strings.HasPrefix(s, "[") && !strings.HasPrefix(s, Mark) { // a list
+		if after, ok := strings.CutPrefix(s[1:], Mark); ok {
+			return "[", Mark, after
+		}
+		if end := strings.IndexAny(s, "]\n"); end >= 0 {
+			return "[", s[1:end], s[end:]
+		}
+	}
+	end := strings.IndexAny(s, " \t\r\n\"'&;")
 	if end < 0 {
 		end = len(s)
 	}

@@ -84,6 +84,7 @@ func TestSecretsAreHiddenAndTheRestIsNot(t *testing.T) {
 		{":secret => 'hunter2'", ":secret => '[hidden]'"},
 		{"Server=db;Uid=sa;Pwd=hunter2;Database=x", "Server=db;Uid=sa;Pwd=[hidden];Database=x"},
 		{"UID=sa;PWD=hunter2;", "UID=sa;PWD=[hidden];"},
+		{`{"tokens":["one","two"],"n":1}`, `{"tokens":[[hidden]],"n":1}`},
 		{"PASSWORD=can PIN=on", "PASSWORD=[hidden] PIN=on"},
 		{"host=db password=hunter2 dbname=x", "host=db password=[hidden] dbname=x"},
 		{"AccountName=x;AccountKey=abc+def/==;EndpointSuffix=core", "AccountName=x;AccountKey=[hidden];EndpointSuffix=core"},
@@ -96,6 +97,7 @@ func TestSecretsAreHiddenAndTheRestIsNot(t *testing.T) {
 		{"postgres://u:p@h/db", "postgres://[hidden]@h/db"},
 		{"postgres://u:p@ss@h:5432/db", "postgres://[hidden]@h:5432/db"},
 		{"postgres://u:p/a?s#s@h:5432/db", "postgres://[hidden]@h:5432/db"},
+		{"http://u:p/w@proxy:3128", "http://[hidden]@proxy:3128"},
 		{"DATABASE_URL=mysql://root:hunter2@localhost/x", "DATABASE_URL=mysql://[hidden]@localhost/x"},
 		{"redis://:hunter2@cache:6379/0", "redis://[hidden]@cache:6379/0"},
 		{"mongodb+srv://u:p@c.mongodb.net/?retryWrites=true", "mongodb+srv://[hidden]@c.mongodb.net/?retryWrites=true"},
@@ -142,7 +144,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 		"http://localhost:3000/@scope/pkg", "https://h/mcp?tools=list_issues,get_issue&version=2025-06-18", "https://h/x?email=a@b.de", "mailto:bob@example.com",
 		"listen EADDRINUSE: address already in use :::3000", "connect ECONNREFUSED 127.0.0.1:5432", "npm error code E404", "npm warn exec The following package was not found",
 		"claude-3-5-sonnet-20241022", "gpt-4o-mini-2024-07-18", "linux-x64-musl-node20-v3", "max_tokens=4096", "nextPageToken: abc", "token_url: https://h/token",
-		"GOOGLE_APPLICATION_CREDENTIALS=/home/u/key.json", "--key-file /etc/ssl/key.pem", "key-value-store-server-for-redis", "TypeError: Cannot read properties of undefined (reading 'token')",
+		"GOOGLE_APPLICATION_CREDENTIALS=/home/u/key.json", "--key-file /etc/ssl/key.pem", "key-value-store-server-for-redis", "secret-manager-mcp-v2", "npm_config_user_agent", "http://[::1]:3000/@scope/pkg", "TypeError: Cannot read properties of undefined (reading 'token')",
 		"PWD=/home/u/project", "ModuleNotFoundError: No module named 'mcp_server_secrets_manager'", "node:internal/modules/cjs/loader:1228",
 	} {
 		if got := Scrub(text); got != text {
@@ -288,7 +290,7 @@ func FuzzAKnownSecretNeverSurvives(f *testing.F) {
 	f.Fuzz(func(t *testing.T, before, secret, after string) {
 		secret = strings.TrimSpace(strings.ToValidUTF8(secret, ""))
 		// A secret that is part of a mark, or a word of every sentence, cannot be told.
-		if len(secret) < 6 || trivial[strings.ToLower(secret)] || isReference(secret) || strings.Contains(Mark+Mark, secret) || strings.ContainsAny(secret, "\x00") {
+		if len(secret) < 6 || trivial[strings.ToLower(secret)] || strings.Contains(Mark+Mark, secret) || strings.ContainsAny(secret, "\x00") {
 			t.Skip()
 		}
 		h := New(secret)

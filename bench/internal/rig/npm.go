@@ -123,3 +123,22 @@ func (n *NPM) Environ() []string {
 func (n *NPM) node() string {
 	return filepath.Join(n.dir, "node_modules", nodePackage(), "bin", "node")
 }
+
+// NodeOf returns a Node of another version, installed if it is not there yet.
+func (r *Rig) NodeOf(ctx context.Context, version string) (string, error) {
+	unlock, err := r.lock("node")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	dir := filepath.Join(r.dir, "node-"+version)
+	node := filepath.Join(dir, "node_modules", nodePackage(), "bin", "node")
+	if _, err := os.Stat(node); err == nil {
+		return node, nil
+	}
+	cmd := exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-save", "--no-audit", "--no-fund", nodePackage()+"@"+version)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm install: %w\n%s", err, tail(text))
+	}
+	return node, nil
+}
