@@ -114,7 +114,7 @@ var guests = []guest{
 		"colours and widths are for people at a terminal"},
 	{"github.com/charmbracelet/x/term", []string{"internal/cli"},
 		"comes with lipgloss: is it a terminal, and how wide"},
-	{"github.com/aymanbagabas/go-udiff", []string{"internal/cli", "internal/doctor"},
+	{"github.com/aymanbagabas/go-udiff", []string{"internal/doctor"},
 		"a change is shown before it is made"},
 }
 
