@@ -103,8 +103,8 @@ func examine(ctx context.Context, t *tools, s *setup, dir string, random *rand.R
 		err = errors.Join(err, w.close())
 	}
 	for i, o := range others {
-		if err == nil {
-			err = v.ask(ctx, o, t, s, fmt.Sprintf("%s-%d", dir, i), random)
+		if !errors.Is(err, errVoid) {
+			err = errors.Join(err, v.ask(ctx, o, t, s, fmt.Sprintf("%s-%d", dir, i), random))
 		}
 	}
 	if errors.Is(err, errVoid) {
@@ -436,7 +436,7 @@ func (e *examiner) healing(ctx context.Context, flags []string) (claimed bool, u
 					undo = append(undo, string(m[1]))
 				}
 			}
-			claimed = said.exit == 0
+			claimed = said.exit == 0 && e.v.Exit != 0
 		}
 		return claimed, undo, err
 	}

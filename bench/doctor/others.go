@@ -137,7 +137,7 @@ func (w *world) translate(c *realclient.Client) bool {
 		return true
 	}
 	stage, _, _ := strings.Cut(slices.Concat(s.Causes, s.Warns, []string{""})[0], ".")
-	if s.Alone != "" || slices.Contains(formOnly, stage) || slices.Contains(s.States, "pending") || slices.Contains(s.States, "disabled") {
+	if s.Alone != "" || s.healthy() || slices.Contains(formOnly, stage) || slices.Contains(s.States, "pending") || slices.Contains(s.States, "disabled") {
 		return false
 	}
 	system := clientconfig.System{Home: w.path("home"), Project: w.path("project"), Getenv: func(string) string { return "" }}
