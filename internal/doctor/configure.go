@@ -105,6 +105,9 @@ type Placement struct {
 	Status Placed `json:"status"`
 	// Why says more, in a sentence; "" if the status says it all.
 	Why string `json:"why,omitempty"`
+	// Clear are the variables whose values this client would keep in clear, since it
+	// cannot refer to them.
+	Clear []string `json:"clear,omitempty"`
 	// Entry is the entry as it is or would be, with secrets hidden.
 	Entry any `json:"entry,omitempty"`
 	// Healing is the record of trying it: what was wrong, what was done about it,
@@ -333,7 +336,8 @@ func (d *Doctor) ownFolder(path string, place clientconfig.Place) bool {
 // draft prepares the change of one file, or says why there is none.
 func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientconfig.Server) {
 	decline := func(status Placed, why string) { p.Status, p.Why = status, why }
-	s, notes, err := spell(p.file.Client, p.Scope, wanted, r)
+	s, clear, err := spell(p.file.Client, p.Scope, wanted, r)
+	p.Clear = clear
 	if err != nil {
 		decline(Declined, err.Error())
 		return
@@ -373,7 +377,9 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 		decline(Differs, fmt.Sprintf("%s has another server called %q", p.file.Client.Name, r.Name))
 		return
 	}
-	c.Notes = append(c.Notes, notes...)
+	for _, name := range clear {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s keeps %s in clear, since it cannot refer to a variable", p.file.Client.Name, name))
+	}
 	p.Status, p.Draft = Intended, draft
 }
 
@@ -645,10 +651,11 @@ func covers(there, wanted []clientconfig.Pair) bool {
 // reference finds ${NAME} in the values of a request.
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// spell writes an entry as one client does.
+// spell writes an entry as one client does. It returns the variables that the
+// client would keep in clear.
 func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r *ConfigureRequest) (*clientconfig.Server, []string, error) {
 	s := *wanted
-	var notes []string
+	var clear []string
 	var failed error
 	respell := func(part, value string) string {
 		return reference.ReplaceAllStringFunc(value, func(ref string) string {
@@ -656,16 +663,18 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 			if own, ok := refer(c, part, name); ok {
 				return own
 			}
-			clear, typed := r.Values[name]
+			typed, ok := r.Values[name]
 			switch {
-			case !typed:
-				failed = fmt.Errorf("%s cannot refer to a variable in %s, so it would keep %s in clear; a person has to type it: mcpmend configure, with --secret %s", c.Name, part, name, name)
 			case scope == "project":
 				failed = fmt.Errorf("%s cannot refer to a variable in %s, and %s must not stand in clear in a file that is shared", c.Name, part, name)
-			default:
-				notes = append(notes, fmt.Sprintf("%s keeps %s in clear, since it cannot refer to a variable", c.Name, name))
+				return ref
+			case !ok:
+				failed = fmt.Errorf("%s cannot refer to a variable in %s and would keep %s in clear; a person has to type it: mcpmend configure, with --secret %s", c.Name, part, name, name)
 			}
-			return clear
+			if !slices.Contains(clear, name) {
+				clear = append(clear, name)
+			}
+			return typed
 		})
 	}
 	s.Args = respellAll(wanted.Args, "args", respell)
@@ -686,7 +695,7 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 		}
 		s.Headers = append(s.Headers, clientconfig.Pair{Name: p.Name, Value: text(respell("headers", p.Value.Text))})
 	}
-	return &s, notes, failed
+	return &s, clear, failed
 }
 
 func respellAll(values []clientconfig.Value, part string, respell func(string, string) string) []clientconfig.Value {
