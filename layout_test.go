@@ -104,6 +104,10 @@ var guests = []guest{
 		"its offsets come from a package that calls itself unstable, so one room meets it"},
 	{"go.yaml.in/yaml/v3", []string{"internal/clientconfig"},
 		"it loses formatting when it writes, so only the room that splices bytes may have it"},
+	{"github.com/compose-spec/compose-go/v2", []string{"internal/doctor"},
+		"it may read any file and start any loader; one file switches that off before it is given a project's"},
+	{"github.com/sirupsen/logrus", []string{"internal/doctor"},
+		"comes with compose-go and is only told to be silent; we log with log/slog"},
 	{"github.com/spf13/cobra", []string{"internal/cli", "cmd/mcpmend"},
 		"a command line is for people; nothing else may depend on one"},
 	{"github.com/spf13/pflag", []string{"internal/cli", "cmd/mcpmend"},
@@ -112,7 +116,7 @@ var guests = []guest{
 		"colours and widths are for people at a terminal"},
 	{"github.com/charmbracelet/x/term", []string{"internal/cli"},
 		"comes with lipgloss: is it a terminal, and how wide"},
-	{"github.com/aymanbagabas/go-udiff", []string{"internal/cli", "internal/doctor"},
+	{"github.com/aymanbagabas/go-udiff", []string{"internal/doctor"},
 		"a change is shown before it is made"},
 }
 
