@@ -53,6 +53,8 @@ var house = []room{
 	{"internal/upstream", []string{"fault", "internal/wire", "internal/secret"},
 		"a connection reports evidence; what to do about it is decided above"},
 
+	{"internal/clinic", []string{"internal/doctor", "internal/clientconfig", "internal/secret", "fault"},
+		"an agent asks for what a person could type; it must not reach the path of a call, nor anything the doctor would not do"},
 	{"internal/doctor", []string{"internal/clientconfig", "internal/registry", "internal/machine", "fault", "internal/secret"},
 		"healing a file must work while no gateway runs; it probes through a func that app fills in"},
 	{"internal/advisor", []string{"fault", "internal/secret"},
@@ -92,7 +94,7 @@ type guest struct {
 }
 
 var guests = []guest{
-	{"github.com/modelcontextprotocol/go-sdk", []string{"examples/middleware", "examples/transport", ".", "internal/front", "internal/upstream"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"examples/middleware", "examples/transport", ".", "internal/front", "internal/upstream", "internal/clinic"},
 		"the SDK at the edges only, where a Go program or OAuth meets us; inside, messages are bytes"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"arguments"},
 		"the validator has sharp corners that arguments blunts once for all"},
