@@ -481,7 +481,10 @@ func TestServersAreListedWithoutSecrets(t *testing.T) {
 	a := connect(t, Of(d), "", nil)
 	var out ListOutput
 	a.call(t, "list_servers", map[string]any{}, &out)
-	if len(out.Servers) != 1 || out.Servers[0].Entry["command"] != "npx -y gh" || out.Servers[0].Entry["env"] == nil {
+	if len(out.Servers) != 1 {
+		t.Fatalf("got %+v", out.Servers)
+	}
+	if entry, _ := out.Servers[0].Entry.(map[string]any); entry["command"] != "npx -y gh" || entry["env"] == nil {
 		t.Errorf("got %+v", out.Servers)
 	}
 }

@@ -386,7 +386,7 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 // show fills in what can be seen of a changed file.
 func (p *Placement) show(after *clientconfig.File, r *ConfigureRequest) {
 	if s := after.Server(r.Name); s != nil {
-		p.Entry = showEntry(after, s, r.Values)
+		p.Entry = entryShown(after, s, r.Values)
 	}
 	if p.Draft != nil {
 		p.Diff = &p.Draft.Diff
