@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // Acceptable says whether a correction of arguments keeps within what a model may
@@ -259,7 +261,7 @@ func show(pointer string) string {
 	if pointer == "" {
 		return "everything"
 	}
-	return printable(scrub(pointer), 80)
+	return printable(secret.Scrub(pointer), 80)
 }
 
 var (
@@ -279,7 +281,7 @@ func isPlace(text string) bool {
 func isSensitiveName(pointer string) bool {
 	for name := range strings.SplitSeq(pointer, "/") {
 		name = pointerPlain.Replace(name)
-		if isSecretName(name) || slices.ContainsFunc(words(name), isSensitiveWord) {
+		if secret.Name(name) || slices.ContainsFunc(words(name), isSensitiveWord) {
 			return true
 		}
 	}

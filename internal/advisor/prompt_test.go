@@ -188,23 +188,3 @@ func TestAHiddenValueStaysWhereItWas(t *testing.T) {
 		}
 	}
 }
-
-func TestOrdinaryTextIsNotHidden(t *testing.T) {
-	for _, text := range []string{
-		"list_pull_request_review_comments", "internationalization-of-everything", "2026-11-14T10:20:30Z", "2026-11-14-to-2026-12-24",
-		"got 5, need string", "unexpected token in JSON at position 4", "the keyboard layout", "AdditionalPropertiesNotAllowed",
-		"src/components/NavigationBar/index.tsx", "12345678901234567890", "--------------------------------",
-	} {
-		if got := scrub(text); got != text {
-			t.Errorf("scrub(%q) = %q", text, got)
-		}
-	}
-	for name, want := range map[string]bool{
-		"token": true, "access_token": true, "githubToken": true, "accesstoken": true, "key": true, "apikey": true, "X-API-Key": true, "Authorization": true, "client_secret": true, "db_passwords": true,
-		"max_tokens": false, "next_page_token": false, "keyword": false, "keywords": false, "author": false, "state": false, "tokenizer": false, "monkey": false,
-	} {
-		if got := isSecretName(name); got != want {
-			t.Errorf("isSecretName(%s) = %v, want %v", name, got, want)
-		}
-	}
-}

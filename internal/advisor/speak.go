@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 const (
@@ -32,7 +33,7 @@ type endpoint struct {
 	url       string
 	client    *http.Client
 	authorize func(http.Header) // holds the key, so that printing an endpoint does not show it
-	scrub     func(string) string
+	hide      *secret.Hider
 	// forms write the request, the one with the strictest format first. level is the
 	// first one that the service is known to take.
 	forms []func(prompt) any
@@ -76,12 +77,8 @@ func dialler(o Options) (func(context.Context, prompt) (string, error), error) {
 	e.host, e.url = u.Host, strings.TrimSuffix(u.String(), "/")+path
 	e.client = newClient(o.Local)
 	key := string(o.Key)
-	e.scrub = func(s string) string {
-		if len(key) >= 4 {
-			s = strings.ReplaceAll(s, key, "[key]")
-		}
-		return scrub(s)
-	}
+	e.hide = secret.New()
+	e.hide.Know("key", key)
 	if o.Provider == Anthropic {
 		e.anthropic(o.Model, key)
 	} else {
@@ -191,7 +188,7 @@ func (e *endpoint) post(ctx context.Context, request any) (status int, body []by
 
 // fault is trouble with the service. The text of the evidence says which.
 func (e *endpoint) fault(evidence fault.Evidence) *fault.Fault {
-	evidence.Text = "the model at " + e.host + ": " + printable(e.scrub(evidence.Text), 300)
+	evidence.Text = "the model at " + e.host + ": " + printable(e.hide.Text(evidence.Text), 300)
 	delivery := fault.Silent
 	if evidence.HTTPStatus != 0 {
 		delivery = fault.Answered
@@ -351,7 +348,7 @@ func sampler(o Options) (func(context.Context, prompt) (string, error), error) {
 	return func(ctx context.Context, p prompt) (string, error) {
 		text, err := o.Sample(ctx, p.system+"\n\n"+p.user)
 		if err != nil {
-			evidence := fault.Evidence{Text: "the client's model: " + printable(scrub(err.Error()), 300)}
+			evidence := fault.Evidence{Text: "the client's model: " + printable(secret.Scrub(err.Error()), 300)}
 			return "", fault.Diagnose(evidence).Fault(evidence, fault.Silent, nil)
 		}
 		return text, nil

@@ -18,7 +18,7 @@ func Token(given, file string) (token, where string, err error) {
 		return given, "MCPMEND_TOKEN", nil
 	}
 	if file == "" {
-		dir, err := stateFolder()
+		dir, err := stateFolder(os.Getenv)
 		if err != nil {
 			return "", "", err
 		}
@@ -52,16 +52,4 @@ func makeToken(file string) (token, where string, err error) {
 	token = rand.Text()
 	_, werr := f.WriteString(token + "\n")
 	return token, file, errors.Join(werr, f.Close())
-}
-
-// stateFolder is where we keep what must outlive the process.
-func stateFolder() (string, error) {
-	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
-		return filepath.Join(dir, "mcpmend"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(home, ".local", "state", "mcpmend"), nil
 }

@@ -52,6 +52,18 @@ func TestWhatIsAddedIsReadBackByEveryClient(t *testing.T) {
 	}
 }
 
+// Without the type, "gemini mcp list" takes the URL for one of Streamable HTTP.
+func TestGeminiIsToldWhichURLsAreSSE(t *testing.T) {
+	c := ByID("gemini-cli")
+	f, err := New("f", c, "/p", c.Files[0]).Add(&Server{Name: v("old"), URL: v("https://example.com/sse"), Transport: SSE})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Server("old"); got.Transport != SSE || got.Type.Text != "sse" {
+		t.Errorf("the transport is %q by the type %q, want sse by its type, in\n%s", got.Transport, got.Type.Text, f.Bytes())
+	}
+}
+
 // The files of the reading tests are the ones people have. Each value in them is
 // changed in turn; one line changes and the server has the new value.
 func TestEveryValueOfEveryClientCanBeChanged(t *testing.T) {

@@ -42,8 +42,12 @@ type Place struct {
 	Path   string // not expanded, see clients.jsonc
 	Format Format
 	Strict bool // JSON without comments and trailing commas
-	Key    Path // where the servers stand
-	List   bool // they are a list of entries with a name
+	// NoTrailingComma is for a client that skips comments and is strict about the rest.
+	NoTrailingComma bool
+	// NoBOM is for one that loses a file over a byte order mark.
+	NoBOM bool
+	Key   Path // where the servers stand
+	List  bool // they are a list of entries with a name
 	// Nested is the name of a second container inside the first ("" for none):
 	// opencode reads servers below mcp and below mcp.servers.
 	Nested string

@@ -62,6 +62,8 @@ func TestTheTableIsWellFormed(t *testing.T) {
 				bad("row %s: unknown format %q", row, p.Format)
 			case p.Strict && p.Format != JSON:
 				bad("row %s: only json can be strict", row)
+			case p.NoTrailingComma && p.Format != JSONC:
+				bad("row %s: this is for jsonc; strict says it for json", row)
 			case len(p.Key) == 0 || p.Path == "" || strings.Contains(p.Path, `\`):
 				bad("row %s: no key, no path, or backslashes", row)
 			case ignored != (p.Instead != ""):

@@ -39,6 +39,9 @@ func (f *File) Set(path Path, value any) (*File, error) {
 		return nil, err
 	}
 	path, value = f.startList(path, value)
+	if len(path) == 0 {
+		return nil, f.refusal(path, "that is the whole file")
+	}
 	return f.edit(path, func(d *document) ([]splice, error) { return d.set(path, value) },
 		func(before any) (any, error) { return with(before, path, value) })
 }
@@ -64,21 +67,23 @@ func (f *File) startList(path Path, value any) (Path, any) {
 // Remove returns the file without the member or element at a path. Comments
 // above it stay, since they may speak of more than one thing.
 func (f *File) Remove(path Path) (*File, error) {
+	if len(path) == 0 {
+		return nil, f.refusal(path, "that is the whole file")
+	}
 	return f.edit(path, func(d *document) ([]splice, error) { return d.remove(path) },
 		func(before any) (any, error) { return without(before, path) })
+}
+
+func (f *File) refusal(path Path, format string, args ...any) error {
+	return fmt.Errorf("%w %s in %s: %s", ErrEdit, path, f.Path, fmt.Sprintf(format, args...))
 }
 
 // edit splices, and then makes sure that the new bytes mean what was asked for
 // and nothing else.
 func (f *File) edit(path Path, change func(*document) ([]splice, error), mean func(any) (any, error)) (*File, error) {
-	refuse := func(format string, args ...any) (*File, error) {
-		return nil, fmt.Errorf("%w %s in %s: %s", ErrEdit, path, f.Path, fmt.Sprintf(format, args...))
-	}
-	switch {
-	case f.doc == nil || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Kind == Unparsable || p.Kind == Unreadable }):
+	refuse := func(format string, args ...any) (*File, error) { return nil, f.refusal(path, format, args...) }
+	if f.doc == nil || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Kind == Unparsable || p.Kind == Unreadable }) {
 		return refuse("the file could not be read")
-	case len(path) == 0:
-		return refuse("that is the whole file")
 	}
 	splices, err := change(f.doc)
 	if err != nil {

@@ -155,8 +155,11 @@ func (d *document) restOfLine(at, limit int) int {
 // nothing else stands there.
 func (d *document) removeJSON(path Path) ([]splice, error) {
 	parent := d.root.find(path[:len(path)-1])
+	return d.removeChild(parent, childIndex(parent, path[len(path)-1])), nil
+}
+
+func (d *document) removeChild(parent *node, i int) []splice {
 	all := children(parent)
-	i := childIndex(parent, path[len(path)-1])
 	c := all[i]
 	hasComma := i < len(all)-1 || parent.note.(jsonNote).trailingComma
 	end := c.end
@@ -184,7 +187,7 @@ func (d *document) removeJSON(path Path) ([]splice, error) {
 		comma := d.behindComma(all[i-1].end)
 		cut = append(cut, splice{comma - 1, comma, ""})
 	}
-	return cut, nil
+	return cut
 }
 
 // childIndex is the position of a member or element among its siblings.

@@ -146,3 +146,11 @@ func TestPathsThatLeadNowhereAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileItsClientCannotParseIsNotEdited(t *testing.T) {
+	s := (&archive{files: []archived{{"home/.gemini/settings.json", `<BOM>{"mcpServers": {}}`}}}).unpack(t)
+	f := s.Find(ByID("gemini-cli"))[0]
+	if g, err := f.Add(&Server{Name: v("a"), Command: v("x")}); !errors.Is(err, ErrEdit) {
+		t.Errorf("adding to a file with a byte order mark gives %v, want ErrEdit; the file would be\n%s", err, g.Bytes())
+	}
+}

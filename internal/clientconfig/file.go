@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -167,6 +168,12 @@ func (f *File) parse(data []byte) {
 		f.Problems = append(f.Problems, p)
 		return
 	}
+	if place.NoBOM && bytes.HasPrefix(data, []byte(byteOrderMark)) {
+		f.doc.root = nil // as with any other file the client cannot parse
+		f.Problems = append(f.Problems, Problem{Kind: Unparsable, At: f.lines.at(0),
+			Detail: "it begins with a byte order mark, which " + f.Client.Name + " does not read"})
+		return
+	}
 	f.noteSpots(place)
 	for _, p := range f.Places {
 		f.readPlace(p)
@@ -178,9 +185,15 @@ func (f *File) parse(data []byte) {
 func (f *File) noteSpots(place Place) {
 	seen := make(map[Kind]bool)
 	for _, s := range f.doc.spots {
-		strictOnly := s.kind == Comment || s.kind == TrailingComma
-		if strictOnly && (!place.Strict || seen[s.kind]) {
-			continue
+		switch s.kind {
+		case Comment:
+			if !place.Strict || seen[s.kind] {
+				continue
+			}
+		case TrailingComma:
+			if !(place.Strict || place.NoTrailingComma) || seen[s.kind] {
+				continue
+			}
 		}
 		if s.kind == DuplicateKey && !f.concerns(s.path) {
 			continue

@@ -47,8 +47,8 @@ const (
 	WrongRoot Kind = "wrong_root"
 	// Empty: nothing in it, where the format wants at least braces.
 	Empty Kind = "empty"
-	// Comment and TrailingComma: the file is strict JSON, so the client cannot
-	// read any of it.
+	// Comment and TrailingComma: the client is strict about it and cannot read any of
+	// the file.
 	Comment       Kind = "comment"
 	TrailingComma Kind = "trailing_comma"
 	// DuplicateKey: only the last one counts, or the file is refused.

@@ -34,9 +34,9 @@ type Store struct {
 	// readable by its owner alone, since configurations hold secrets.
 	Dir string
 
-	// step is called before each step of a write; an error stops it there. For
-	// tests.
-	step func(string) error
+	// Step is called before each step of a write; an error stops it there. It is for
+	// tests, which want to know what a write leaves behind that does not end.
+	Step func(string) error
 }
 
 // A Change is a write that has been made, and can be undone.
@@ -198,10 +198,10 @@ func (s *Store) change(id string) (Change, error) {
 func (s *Store) folder(id string) string { return filepath.Join(s.Dir, "backups", id) }
 
 func (s *Store) at(step string) error {
-	if s.step == nil {
+	if s.Step == nil {
 		return nil
 	}
-	return s.step(step)
+	return s.Step(step)
 }
 
 // write does all of it, in an order in which every moment is a good one to die:

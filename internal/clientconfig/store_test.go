@@ -170,7 +170,7 @@ func TestAFileThatChangedIsNotOverwritten(t *testing.T) {
 		if step == "" {
 			write()
 		}
-		s.step = func(at string) error {
+		s.Step = func(at string) error {
 			if at == step {
 				write()
 			}
@@ -345,7 +345,7 @@ func TestAFailureAtAnyStepLeavesOldOrNew(t *testing.T) {
 	for at := 0; ; at++ {
 		s, f := aFile(t, sample)
 		n := 0
-		s.step = func(string) error {
+		s.Step = func(string) error {
 			if n++; n > at {
 				return errStop
 			}
@@ -370,7 +370,7 @@ func TestAFailureAtAnyStepLeavesOldOrNew(t *testing.T) {
 // wantOldOrNew looks at a file after an interrupted write.
 func wantOldOrNew(t *testing.T, s *Store, f *File, mustBeNew bool) {
 	t.Helper()
-	s.step = nil
+	s.Step = nil
 	got := content(t, f.Path)
 	isNew := got == string(f.Bytes())
 	if !isNew && got != sample || mustBeNew && !isNew {
@@ -441,7 +441,7 @@ func killedWriter(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{Dir: os.Getenv("CLIENTCONFIG_KILL_DIR"), step: func(string) error {
+	s := &Store{Dir: os.Getenv("CLIENTCONFIG_KILL_DIR"), Step: func(string) error {
 		if at--; at < 0 {
 			p, err := os.FindProcess(os.Getpid())
 			if err != nil {

@@ -46,6 +46,9 @@ type member struct {
 	start, end int // of the name
 	value      *node
 	note       any
+	// again is where else the name is written: each header of a table below a TOML
+	// table repeats it.
+	again []child
 }
 
 // member returns the last member of that name: where a name stands twice, that

@@ -142,6 +142,8 @@ func (b *tomlBuilder) element(parent *node, k tomlKey) *node {
 	if l == nil {
 		l = &node{kind: list, start: b.site.start, end: b.site.end}
 		parent.members = append(parent.members, member{name: k.name, start: k.start, end: k.end, value: l})
+	} else {
+		parent.repeat(k)
 	}
 	n := &node{kind: object, start: b.site.start, end: b.site.end, note: &tomlTable{sites: []*tomlSite{b.site}}}
 	l.elements = append(l.elements, n)
@@ -155,6 +157,8 @@ func (b *tomlBuilder) descend(n *node, k tomlKey) *node {
 	if next == nil {
 		next = &node{kind: object, start: k.start, end: k.end, note: &tomlTable{}}
 		n.members = append(n.members, member{name: k.name, start: k.start, end: k.end, value: next})
+	} else {
+		n.repeat(k)
 	}
 	if next.kind == list && len(next.elements) > 0 {
 		next = next.elements[len(next.elements)-1]
@@ -163,6 +167,12 @@ func (b *tomlBuilder) descend(n *node, k tomlKey) *node {
 		return nil
 	}
 	return next
+}
+
+// repeat remembers one more place where the name of a member is written.
+func (n *node) repeat(k tomlKey) {
+	m := n.member(k.name)
+	m.again = append(m.again, child{k.start, k.end})
 }
 
 func (b *tomlBuilder) pair(table *node, e *unstable.Node) error {

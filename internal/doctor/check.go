@@ -1,14 +1,328 @@
 package doctor
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
+)
+
+const (
+	defaultTimeout  = 10 * time.Second
+	defaultParallel = 8
+)
 
 // Check examines every server that which selects. each is told of every case as
 // soon as it is closed, one at a time; it may be nil.
+//
+// Servers are started side by side, except that two entries which start the same
+// program take turns: a client may have the same server as another client, and
+// many servers cannot stand a second copy of themselves.
 func (d *Doctor) Check(ctx context.Context, which Which, each func(*Case)) *Report {
-	panic("not built yet")
+	began := time.Now()
+	looked := which.clients()
+	files := ownFiles(d.System.Find(looked...))
+	report := &Report{Looked: looked, Found: clientsOf(files)}
+
+	var told sync.Mutex
+	closed := func(c *Case) {
+		told.Lock()
+		defer told.Unlock()
+		if each != nil {
+			each(c)
+		}
+	}
+	report.Cases = d.admit(files, which)
+	d.examineAll(ctx, report.Cases, closed)
+	report.Took = time.Since(began)
+	return report
 }
 
 // Test examines one server that stands in no file.
 func (d *Doctor) Test(ctx context.Context, s Start) *Case {
-	panic("not built yet")
+	c := &Case{Runs: runs(s), Reached: AtResolve}
+	began := time.Now()
+	d.probe(ctx, c, s, nil)
+	c.Took = time.Since(began)
+	return c
+}
+
+// reexamine looks at one entry of a file that may exist in memory only, or at the
+// file as a whole if name is "".
+func (d *Doctor) reexamine(ctx context.Context, f *clientconfig.File, name string) *Case {
+	for _, c := range d.admit([]*clientconfig.File{f}, Which{}) {
+		if c.Name != name {
+			continue
+		}
+		d.examine(ctx, c)
+		return c
+	}
+	if name != "" {
+		return nil
+	}
+	return &Case{Client: f.Client.ID, At: Place{File: f.Path}, State: Healthy, Reached: AtShape, file: f}
+}
+
+// admit makes the cases of some files. A case whose state is known already needs
+// no examination; the others have none yet.
+func (d *Doctor) admit(files []*clientconfig.File, which Which) []*Case {
+	var cases []*Case
+	for _, f := range files {
+		if c := fileCase(f); c != nil {
+			if which.wantsFile(f) {
+				cases = append(cases, c)
+			}
+			if c.State == Unreadable {
+				continue // whatever is wrong inside, the client never gets there
+			}
+		}
+		for _, s := range f.Servers {
+			if which.wants(s) {
+				cases = append(cases, d.entryCase(f, s))
+			}
+		}
+	}
+	shadow(cases)
+	return cases
+}
+
+// examineAll returns when all cases are closed.
+func (d *Doctor) examineAll(ctx context.Context, cases []*Case, closed func(*Case)) {
+	parallel := d.Parallel
+	if parallel <= 0 {
+		parallel = defaultParallel
+	}
+	slots := make(chan struct{}, parallel)
+	var wait sync.WaitGroup
+	for _, row := range inTurns(cases) {
+		wait.Go(func() {
+			for _, c := range row {
+				slots <- struct{}{}
+				began := time.Now()
+				d.examine(ctx, c)
+				c.Took = time.Since(began)
+				<-slots
+				closed(c)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// inTurns groups cases that start the same program.
+func inTurns(cases []*Case) [][]*Case {
+	var rows [][]*Case
+	where := make(map[string]int)
+	for _, c := range cases {
+		if c.State != "" {
+			rows = append(rows, []*Case{c})
+			continue
+		}
+		key := c.server.URL.Text + "\x00" + c.server.Command.Text
+		for _, a := range c.server.Args {
+			key += "\x00" + a.Text
+		}
+		i, there := where[key]
+		if !there {
+			i = len(rows)
+			where[key] = i
+			rows = append(rows, nil)
+		}
+		rows[i] = append(rows[i], c)
+	}
+	return rows
+}
+
+// examine climbs from the variables on; what is below was seen in the file. Then
+// it attaches to each finding what can be done about it.
+func (d *Doctor) examine(ctx context.Context, c *Case) {
+	if c.State == "" {
+		d.climb(ctx, c)
+	}
+	if c.Cause != nil {
+		c.Cause.Fixes = d.fixes(ctx, c, c.Cause)
+	}
+	for i := range c.Also {
+		c.Also[i].Fixes = d.fixes(ctx, c, &c.Also[i])
+	}
+}
+
+func (d *Doctor) climb(ctx context.Context, c *Case) {
+	start, variables := d.start(c.server, c.file)
+	found := append(c.Also, variables...)
+	c.Also = nil
+	c.Runs = runs(start)
+	if b := firstBroken(found); b != nil {
+		c.close(b, found)
+		return
+	}
+	c.climbed(AtVariables)
+	if start.URL == "" {
+		found = append(found, d.resolve(c.server, start)...)
+		if b := firstBroken(found); b != nil {
+			c.close(b, found)
+			return
+		}
+		c.climbed(AtResolve)
+	}
+	switch {
+	case slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == kindAsked }):
+		c.close(nil, found)
+		c.State = Unchecked
+	case d.Static || d.Probe == nil:
+		c.close(nil, found)
+		if c.State == Healthy {
+			c.State = Unchecked
+		}
+	case d.needsApproval(c.server, c.file):
+		c.close(nil, nil)
+		c.State = Pending
+		c.Approve = fingerprint(c.server)
+	default:
+		d.probe(ctx, c, start, found)
+	}
+}
+
+// probe starts the server and judges what was seen.
+func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Finding) {
+	start.Timeout = d.timeout()
+	if start.Call == nil {
+		start.Call = d.Call
+	}
+	saw := d.Probe(ctx, start)
+	c.saw, c.Info = &saw, saw.Info
+	c.Ladder = append(c.Ladder, saw.Steps...)
+	for _, s := range saw.Steps {
+		if s.OK {
+			c.Reached = s.Stage
+		}
+	}
+	d.judge(c, &saw, found)
+}
+
+func (d *Doctor) timeout() time.Duration {
+	if d.Timeout <= 0 {
+		return defaultTimeout
+	}
+	return d.Timeout
+}
+
+// climbed notes a rung that held.
+func (c *Case) climbed(s Stage) {
+	c.Reached = s
+	c.Ladder = append(c.Ladder, Step{Stage: s, OK: true})
+}
+
+// close ends a case that was not started. The cause may be nil; what else was
+// found comes beside it, and if there is no cause the first of them is the thing
+// to say.
+func (c *Case) close(cause *Finding, found []Finding) {
+	c.State = Healthy
+	if cause != nil {
+		c.State = stateOf(cause)
+		c.Ladder = append(c.Ladder, Step{Stage: cause.Stage, Note: cause.Kind})
+	} else if i := slices.IndexFunc(found, worthSaying); i >= 0 {
+		c.State, cause = Degraded, &found[i]
+	}
+	if cause == nil {
+		return
+	}
+	picked := *cause
+	c.Cause = &picked
+	for _, f := range found {
+		if f.ID != picked.ID || f.At != picked.At {
+			c.Also = append(c.Also, f)
+		}
+	}
+}
+
+func worthSaying(f Finding) bool { return f.Kind != kindAsked }
+
+func firstBroken(found []Finding) *Finding {
+	for i := range found {
+		if found[i].Severity == Broken {
+			return &found[i]
+		}
+	}
+	return nil
+}
+
+// runs is a command or a URL, safe to be shown.
+func runs(s Start) string {
+	if s.URL != "" {
+		return secret.Scrub(s.URL)
+	}
+	return strings.Join(secret.Args(s.Command), " ")
+}
+
+func (w Which) clients() []*clientconfig.Client {
+	if len(w.Clients) == 0 {
+		return clientconfig.Clients()
+	}
+	var cs []*clientconfig.Client
+	for _, id := range w.Clients {
+		if c := clientconfig.ByID(id); c != nil {
+			cs = append(cs, c)
+		}
+	}
+	return cs
+}
+
+func (w Which) wants(s *clientconfig.Server) bool {
+	return (len(w.Servers) == 0 || slices.Contains(w.Servers, s.Name.Text)) &&
+		(len(w.Scopes) == 0 || slices.Contains(w.Scopes, s.Scope))
+}
+
+// wantsFile: a file that is broken as a whole may hold the server that was asked
+// for, or does not let us see whether it does.
+func (w Which) wantsFile(f *clientconfig.File) bool {
+	if len(w.Scopes) > 0 && !slices.ContainsFunc(f.Places, func(p clientconfig.Place) bool { return slices.Contains(w.Scopes, p.Scope) }) {
+		return false
+	}
+	return len(w.Servers) == 0 || len(f.Servers) == 0 || slices.ContainsFunc(f.Servers, w.wants)
+}
+
+// ownFiles leaves out files that a client would read if it were here. Two clients
+// read .mcp.json, and who has only one of them does not want to hear of the other:
+// a client counts as being here if it has a file of its own. If none has, the
+// first of the table stands for all.
+func ownFiles(files []*clientconfig.File) []*clientconfig.File {
+	readers := make(map[string]int)
+	for _, f := range files {
+		readers[f.Path]++
+	}
+	own := make(map[*clientconfig.Client]bool)
+	for _, f := range files {
+		if readers[f.Path] == 1 {
+			own[f.Client] = true
+		}
+	}
+	taken := make(map[string]bool)
+	for _, f := range files {
+		taken[f.Path] = taken[f.Path] || own[f.Client]
+	}
+	return slices.DeleteFunc(files, func(f *clientconfig.File) bool {
+		if readers[f.Path] == 1 || own[f.Client] {
+			return false
+		}
+		if !taken[f.Path] {
+			taken[f.Path] = true
+			return false
+		}
+		return true
+	})
+}
+
+func clientsOf(files []*clientconfig.File) []*clientconfig.Client {
+	var cs []*clientconfig.Client
+	for _, f := range files {
+		if !slices.Contains(cs, f.Client) {
+			cs = append(cs, f.Client)
+		}
+	}
+	return cs
 }

@@ -23,6 +23,8 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 // A Doctor examines one machine, as one user. The zero value can only look at
@@ -39,6 +41,13 @@ type Doctor struct {
 	// Approvals are the commands of project files that a person has agreed to run.
 	// nil approves nothing.
 	Approvals *Approvals
+	// Programs finds programs where a client does not look. nil finds none.
+	Programs *machine.Programs
+	// Registry knows what servers need. nil knows nothing.
+	Registry *registry.Registry
+	// Self is a path of our own program that will be there tomorrow, for entries that
+	// run a server through us. "" offers no such thing. See StableProgram.
+	Self string
 	// Timeout bounds each server's start, handshake and lists together; 0 is ten
 	// seconds.
 	Timeout time.Duration
@@ -49,6 +58,8 @@ type Doctor struct {
 	As *clientconfig.Client
 	// Static looks at files only and starts nothing.
 	Static bool
+	// Call is a tool to call on every server that got so far, nil for none.
+	Call *Call
 }
 
 // Which says what to look at. The zero value is everything.
@@ -189,7 +200,12 @@ type Finding struct {
 	// Help is a page that helps, such as the one where a token is made.
 	Help string `json:"help,omitempty"`
 
-	pieces fault.Pieces
+	// What the fixes need to know.
+	pieces  fault.Pieces
+	problem *clientconfig.Problem
+	// entryVariable is the variable of the entry whose value refers to another.
+	entryVariable string
+	hint          string
 }
 
 // Class says who decides about a fix.
@@ -221,6 +237,8 @@ type Fix struct {
 	// clean removes what broke and will be made again, such as one folder of npm's
 	// cache. It is only called by Heal. nil if the fix is made of edits alone.
 	clean func(context.Context) error
+	// wait is how long the server is given when the fix is tried; 0 is the usual time.
+	wait time.Duration
 }
 
 // An Edit is one change to one file. Its value is not in it for all to see, since
@@ -229,6 +247,8 @@ type Edit struct {
 	File string            `json:"file"`
 	Path clientconfig.Path `json:"path"`
 
+	// open reads the file if it is not the one of the case.
+	open  func() *clientconfig.File
 	apply func(*clientconfig.File) (*clientconfig.File, error)
 }
 

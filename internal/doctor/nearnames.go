@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// NearNames returns those of have that probably mean the same variable as want,
+// nearNames returns those of have that probably mean the same variable as want,
 // the likeliest first. NOTION_API_KEY is near NOTION_TOKEN: what they are about is
 // the same, and both name a credential. It guesses; a person has to agree.
-func NearNames(want string, have []string) []string {
+func nearNames(want string, have []string) []string {
 	type near struct {
 		name string
 		rank int

@@ -3,11 +3,11 @@ package upstream
 import (
 	"bytes"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/secret"
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
 
@@ -20,7 +20,7 @@ import (
 type duplex struct {
 	// self is the link this is a part of.
 	self link
-	hide *strings.Replacer // what must not be shown of a spoilt reply; may be nil
+	hide *secret.Hider // what must not be shown of a spoilt reply; may be nil
 	// write hands one message to the stream without waiting for the peer.
 	write func(m wire.Message, id []byte, r *wire.Receipt) error
 
@@ -308,10 +308,7 @@ func (d *duplex) missing(why string, text []byte) {
 
 // excerpt is the beginning of a spoilt reply, without what must not be shown.
 func (d *duplex) excerpt(text []byte) string {
-	start := string(text[:min(len(text), 800)])
-	if d.hide != nil {
-		start = d.hide.Replace(start)
-	}
+	start := d.hide.Text(string(text[:min(len(text), 800)]))
 	return start[:min(len(start), 200)]
 }
 

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // ownSecrets are the keys with which we ourselves may speak to a model. A
@@ -47,19 +49,12 @@ func Configured(environ, entry []string) []string {
 	return append(out, entry...)
 }
 
-// secretsIn hides the values of an environment in what a server writes: its last
-// words go to a model, and a server may well print the token it was given. Values
-// that are short, paths, or of variables everybody has are left alone.
-func secretsIn(environ []string) *strings.Replacer {
-	var pairs []string
-	for _, e := range environ {
-		name, value, _ := strings.Cut(e, "=")
-		if len(value) < 8 || strings.HasPrefix(value, "/") || slices.Contains(harmless, strings.ToUpper(name)) {
-			continue
-		}
-		pairs = append(pairs, value, "["+name+"]")
-	}
-	return strings.NewReplacer(pairs...)
+// secretsIn hides the secrets of an environment in what a server writes: its last
+// words go to a model, and a server may well print the token it was given.
+func secretsIn(environ []string) *secret.Hider {
+	h := secret.New()
+	h.AddEnviron(environ)
+	return h
 }
 
 // lookPathIn finds a program in the PATH of the given environment.

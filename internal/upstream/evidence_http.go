@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // countedConn counts what has been written to it.
@@ -88,7 +89,7 @@ func (p *httpPlace) undelivered(j *journey, err error) *fault.Fault {
 	}
 	flt := &fault.Fault{
 		Delivery: fault.Silent,
-		Evidence: fault.Evidence{Text: p.redact(err.Error()), Errno: errnoName(err), Moment: fault.AtCall},
+		Evidence: fault.Evidence{Text: p.hide.Text(err.Error()), Errno: errnoName(err), Moment: fault.AtCall},
 		Cause:    err,
 	}
 	switch {
@@ -132,8 +133,8 @@ func (p *httpPlace) refusal(resp *http.Response, body []byte) *fault.Fault {
 	if kind != "" {
 		text += ", " + kind
 	}
-	if words := excerpt(body, kind); words != "" {
-		text += ": " + p.redact(words)
+	if words := p.excerpt(body, kind); words != "" {
+		text += ": " + words
 	}
 	return &fault.Fault{
 		Delivery: byStatus(resp.StatusCode),
@@ -152,12 +153,12 @@ func (p *httpPlace) refusal(resp *http.Response, body []byte) *fault.Fault {
 func (p *httpPlace) broken(resp *http.Response, what string, arrived []byte, err error) *fault.Fault {
 	text := what
 	if err != nil {
-		text = fmt.Sprintf("%s: %s", what, p.redact(err.Error()))
+		text = fmt.Sprintf("%s: %s", what, p.hide.Text(err.Error()))
 	}
 	return &fault.Fault{
 		Delivery: fault.Partial,
 		Evidence: fault.Evidence{
-			Text: text, PartialText: p.redact(excerpt(arrived, "")), HTTPStatus: resp.StatusCode, Errno: errnoName(err), Moment: fault.AtCall,
+			Text: text, PartialText: p.excerpt(arrived, ""), HTTPStatus: resp.StatusCode, Errno: errnoName(err), Moment: fault.AtCall,
 		},
 		Cause: err,
 	}
@@ -191,8 +192,8 @@ func mediaType(h http.Header) string {
 	return kind
 }
 
-// excerpt is the beginning of a body as one line for a person.
-func excerpt(body []byte, kind string) string {
+// excerpt is the beginning of a body as one line for a person, without secrets.
+func (p *httpPlace) excerpt(body []byte, kind string) string {
 	const most = 200
 	if strings.Contains(kind, "html") {
 		body = withoutTags(body)
@@ -206,7 +207,7 @@ func excerpt(body []byte, kind string) string {
 		}
 		return r
 	}, string(bytes.ToValidUTF8(body[:min(len(body), 4*most)], nil)))
-	text = strings.Join(strings.Fields(text), " ")
+	text = p.hide.Text(strings.Join(strings.Fields(text), " ")) // before it is cut, or half a secret would be left
 	if len(text) <= most {
 		return text
 	}
@@ -242,33 +243,24 @@ func withoutTags(page []byte) []byte {
 	return out
 }
 
-// redact removes from a text what we know to be secret: the values of configured
-// headers and the queries of URLs.
-func (p *httpPlace) redact(text string) string {
-	for name, values := range p.header {
+// secretsOf hides what we know to be secret: configured headers, and the query of
+// the address.
+func secretsOf(u *url.URL, header http.Header) *secret.Hider {
+	h := secret.New()
+	for name, values := range header {
 		for _, value := range values {
 			_, credentials, _ := strings.Cut(value, " ")
-			for _, secret := range [...]string{value, credentials} {
-				if len(secret) >= 6 {
-					text = strings.ReplaceAll(text, secret, "["+name+"]")
+			for _, v := range [...]string{value, credentials} {
+				if len(v) >= 6 { // whatever the name: nobody configures a header for us to show it
+					h.Know(name, v)
 				}
 			}
+			h.Add(name, value)
 		}
 	}
-	if query := p.url.RawQuery; len(query) >= 3 {
-		text = strings.ReplaceAll(text, query, "[query]")
-	}
-	for from := 0; ; {
-		at := strings.Index(text[from:], "://")
-		if at < 0 {
-			return text
-		}
-		from += at + len("://")
-		end := from + strings.IndexFunc(text[from:]+" ", func(r rune) bool { return r == ' ' || r == '"' || r == '\'' })
-		if q := strings.IndexByte(text[from:end], '?'); q >= 0 {
-			text = text[:from+q] + text[end:]
-		}
-	}
+	h.Know("query", u.RawQuery)
+	h.Add("address", u.String())
+	return h
 }
 
 // readAtMost reads all of r, or its beginning and says that there is more.

@@ -353,7 +353,7 @@ func (x *exchange) refused(resp *http.Response) *fault.Fault {
 	if x.session != "" && fault.SessionIsLost(resp.StatusCode, words) {
 		unknownMethod := own && flt.RPCCode == wire.CodeMethodNotFound && !fault.SessionIsLost(http.StatusBadRequest, words)
 		if !unknownMethod {
-			lost := x.link.lose(resp.StatusCode, excerpt([]byte(words), mediaType(resp.Header)))
+			lost := x.link.lose(resp.StatusCode, p.excerpt([]byte(words), mediaType(resp.Header)))
 			lost.RPCCode = flt.RPCCode
 			return lost
 		}

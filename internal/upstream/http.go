@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/secret"
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
 
@@ -37,16 +38,19 @@ type httpPlace struct {
 	url    *url.URL
 	client *http.Client
 	header http.Header // the configured one, sent along with everything
+	hide   *secret.Hider
 	limit  int
 
 	// oldStyle: the server was found to speak the transport of 2024-11-05 only.
 	oldStyle atomic.Bool
+	reached  atomic.Int64 // when the first connection stood, in nanoseconds; 0 if none did
 	params   paramHeaders
 	sizes    atomic.Int64 // how large the last large event was
 }
 
 func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
 	p := &httpPlace{url: u, header: ownHeader(spec.Header), limit: spec.MaxMessage}
+	p.hide = secretsOf(u, p.header)
 	if p.limit <= 0 {
 		p.limit = wire.DefaultLimit
 	}
@@ -62,6 +66,7 @@ func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
 				if err != nil {
 					return nil, err
 				}
+				p.reached.CompareAndSwap(0, time.Now().UnixNano())
 				return &countedConn{Conn: c}, nil
 			},
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
@@ -365,8 +370,8 @@ func visible(session string) bool {
 }
 
 // lose notes that the server has forgotten the session. New requests are refused
-// from now on; those under way are left to find out for themselves. words are the
-// server's own.
+// from now on; those under way are left to find out for themselves. words are an
+// excerpt of the server's own.
 func (l *httpLink) lose(status int, words string) *fault.Fault {
 	flt := &fault.Fault{
 		Delivery: fault.Refused,
@@ -374,7 +379,7 @@ func (l *httpLink) lose(status int, words string) *fault.Fault {
 		Cause:    errSessionLost,
 	}
 	if words != "" {
-		flt.Text += ": " + l.place.redact(words)
+		flt.Text += ": " + words
 	}
 	l.mu.Lock()
 	l.lost = true

@@ -89,7 +89,8 @@ func errnoName(err error) string {
 		syscall.ETIMEDOUT: "ETIMEDOUT", syscall.EPIPE: "EPIPE", syscall.EMFILE: "EMFILE", syscall.ENFILE: "ENFILE",
 		syscall.ENOMEM: "ENOMEM", syscall.EAGAIN: "EAGAIN", syscall.EHOSTUNREACH: "EHOSTUNREACH",
 		syscall.ENETUNREACH: "ENETUNREACH", syscall.ENOTDIR: "ENOTDIR", syscall.E2BIG: "E2BIG",
-		syscall.ENOSPC: "ENOSPC", syscall.EROFS: "EROFS",
+		syscall.ENOSPC: "ENOSPC", syscall.EROFS: "EROFS", syscall.EISDIR: "EISDIR", syscall.EDQUOT: "EDQUOT",
+		syscall.ENAMETOOLONG: "ENAMETOOLONG", syscall.EINVAL: "EINVAL",
 	} {
 		if e == errno {
 			return name

@@ -41,6 +41,10 @@ type Spec struct {
 
 	// MaxMessage is the largest message in bytes, 0 for wire.DefaultLimit.
 	MaxMessage int
+	// Grace is how long a process may take to leave once its input has ended, and
+	// half of it how long once it was asked to, before it is killed; 0 for two
+	// seconds.
+	Grace time.Duration
 	// StartTimeout bounds start and handshake together, 0 for a minute. Package
 	// runners download on first use, so it is long.
 	StartTimeout time.Duration
@@ -66,6 +70,9 @@ type Server struct {
 	// watching: the goroutine that looks after the links is running.
 	watching bool
 	closed   bool
+	starts   sync.WaitGroup // links being made; none is added once closed is set
+	process  *stdioLink     // the last one that was started
+	began    time.Time      // when the first link stood
 }
 
 // New checks the spec. It starts nothing: a server is started by its first call.
@@ -76,6 +83,9 @@ func New(spec Spec) (*Server, error) {
 	s.vitals.pace.cheap = spec.URL != ""
 	if s.spec.StartTimeout <= 0 {
 		s.spec.StartTimeout = time.Minute
+	}
+	if s.spec.Grace <= 0 {
+		s.spec.Grace = 2 * time.Second
 	}
 	if s.spec.ProbeTimeout <= 0 {
 		s.spec.ProbeTimeout = 2500 * time.Millisecond
@@ -127,7 +137,16 @@ func (s *Server) dial(hear receiver) (link, *fault.Fault) {
 		}
 		s.drop(l)
 	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "mcpmend is shutting down"}}
+	}
+	s.starts.Add(1) // whoever closes the server from here on waits for the link to be in the table
+	s.mu.Unlock()
+	defer s.starts.Done()
 	s.vitals.beginning()
+	var process *stdioLink
 	if s.http != nil {
 		l = s.http.dial(hear)
 	} else {
@@ -136,15 +155,16 @@ func (s *Server) dial(hear receiver) (link, *fault.Fault) {
 			s.vitals.lost(flt, false)
 			return nil, flt
 		}
-		l = p
+		l, process = p, p
 	}
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		l.close()
-		return nil, &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "mcpmend is shutting down"}}
-	}
 	s.links[l] = struct{}{}
+	if process != nil {
+		s.process = process
+		if s.began.IsZero() {
+			s.began = time.Now()
+		}
+	}
 	if !s.watching {
 		s.watching = true
 		go s.watch()
@@ -286,6 +306,9 @@ func hearShared(_ link, m wire.Message, f *flight) {
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
+	s.mu.Unlock()
+	s.starts.Wait() // for no longer than it takes to start a process
+	s.mu.Lock()
 	links := make([]link, 0, len(s.links))
 	for l := range s.links {
 		links = append(links, l)

@@ -129,7 +129,7 @@ func (l *sseLink) read(body io.ReadCloser, events *wire.EventReader) {
 	l.end()
 	text := "the server ended the event stream"
 	if !errors.Is(err, io.EOF) {
-		text = "the event stream broke: " + l.place.redact(err.Error())
+		text = "the event stream broke: " + l.place.hide.Text(err.Error())
 	}
 	why := fault.Fault{Evidence: fault.Evidence{Text: text, Errno: errnoName(err), Moment: fault.AtCall}, Cause: err}
 	l.fail(why, l.delivered)

@@ -16,13 +16,8 @@ import (
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
 
-// How long a process gets at each step of being ended, and how long its last
-// words may take after it is gone.
-const (
-	graceAfterEOF  = 2 * time.Second
-	graceAfterTerm = time.Second
-	drainTime      = 250 * time.Millisecond
-)
+// drainTime is how long a process's last words may take after it is gone.
+const drainTime = 250 * time.Millisecond
 
 // stdioLink is a server running as our child, spoken to over its pipes.
 //
@@ -104,11 +99,16 @@ func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*std
 }
 
 // lookup finds the program in the PATH the server is given, which need not be
-// ours.
+// ours. A path with a folder in it starts where the program does.
 func lookup(spec *Spec) (string, error) {
 	name := spec.Command[0]
 	if filepath.Base(name) != name {
-		return exec.LookPath(name)
+		if spec.Dir == "" || filepath.IsAbs(name) {
+			return exec.LookPath(name)
+		}
+		if path, err := filepath.Abs(filepath.Join(spec.Dir, name)); err == nil {
+			return exec.LookPath(path)
+		}
 	}
 	return lookPathIn(name, spec.Env)
 }
@@ -264,11 +264,11 @@ func (l *stdioLink) end() {
 	case <-time.After(drainTime):
 	}
 	_ = l.in.Close()
-	if l.leaves(graceAfterEOF) {
+	if l.leaves(l.spec.Grace) {
 		return
 	}
 	termGroup(l.cmd)
-	if l.leaves(graceAfterTerm) {
+	if l.leaves(l.spec.Grace / 2) {
 		return
 	}
 	killGroup(l.cmd)

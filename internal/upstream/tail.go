@@ -5,17 +5,18 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // tail remembers the last lines a server wrote, within bounds, and passes
 // everything on to whoever wants it all.
 type tail struct {
-	copyTo io.Writer         // nil if nobody does
-	hide   *strings.Replacer // what must not be remembered
+	copyTo io.Writer     // nil if nobody does
+	hide   *secret.Hider // what must not be shown
 
 	mu   sync.Mutex
 	ring [tailLines]string
@@ -28,10 +29,10 @@ type tail struct {
 
 const (
 	tailLines = 40
-	tailWidth = 400 // bytes of one line; an endless line must not become endless memory
+	tailWidth = 400 // bytes shown of one line; four times as many are remembered, and never an endless line
 )
 
-func newTail(copyTo io.Writer, hide *strings.Replacer) *tail {
+func newTail(copyTo io.Writer, hide *secret.Hider) *tail {
 	return &tail{copyTo: copyTo, hide: hide, done: make(chan struct{})}
 }
 
@@ -78,22 +79,26 @@ func (t *tail) note(line []byte) {
 	if len(line) == 0 {
 		return
 	}
-	// Hidden first and shortened then, or half a secret would be left.
-	text := t.hide.Replace(string(line[:min(len(line), 4*tailWidth)]))
-	text = text[:min(len(text), tailWidth)]
+	text := string(line[:min(len(line), 4*tailWidth)])
 	t.mu.Lock()
 	t.ring[t.next%tailLines] = text
 	t.next++
 	t.mu.Unlock()
 }
 
-// lines are the last ones, oldest first.
+// lines are the last ones, oldest first, without secrets. These are hidden here
+// and not when a line is noted, because most servers are chatty and few die.
 func (t *tail) lines() []string {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	var out []string
 	for i := max(0, t.next-tailLines); i < t.next; i++ {
 		out = append(out, t.ring[i%tailLines])
+	}
+	t.mu.Unlock()
+	for i, line := range out {
+		// Hidden first and shortened then, or half a secret would be left.
+		line = t.hide.Text(line)
+		out[i] = line[:min(len(line), tailWidth)]
 	}
 	return out
 }

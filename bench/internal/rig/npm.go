@@ -40,22 +40,28 @@ type NPM struct {
 
 // NPM installs the pinned packages if they are not there yet.
 func (r *Rig) NPM(ctx context.Context) (*NPM, error) {
-	unlock, err := r.lock("npm")
+	return r.Install(ctx, "npm", pinned...)
+}
+
+// Install puts packages, each with its version, into a folder of their own, if they
+// are not there yet. Argv and Node need the package of Node among them.
+func (r *Rig) Install(ctx context.Context, folder string, packages ...string) (*NPM, error) {
+	unlock, err := r.lock(folder)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	n := &NPM{dir: filepath.Join(r.dir, "npm")}
+	n := &NPM{dir: filepath.Join(r.dir, folder)}
 	// Written last, so that an interrupted installation is done again.
 	stamp := filepath.Join(n.dir, "installed")
-	want := strings.Join(pinned, "\n")
+	want := strings.Join(packages, "\n")
 	if got, err := os.ReadFile(stamp); err == nil && string(got) == want {
 		return n, nil
 	}
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		return nil, err
 	}
-	args := append([]string{"install", "--prefix", n.dir, "--save-exact", "--no-audit", "--no-fund"}, pinned...)
+	args := append([]string{"install", "--prefix", n.dir, "--save-exact", "--no-audit", "--no-fund"}, packages...)
 	cmd := exec.CommandContext(ctx, "npm", args...)
 	cmd.Dir = n.dir
 	if text, err := cmd.CombinedOutput(); err != nil {
@@ -64,10 +70,15 @@ func (r *Rig) NPM(ctx context.Context) (*NPM, error) {
 	return n, os.WriteFile(stamp, []byte(want), 0o644)
 }
 
+// Program is the file behind a command of an installed package.
+func (n *NPM) Program(command string) (string, error) {
+	return filepath.EvalSymlinks(filepath.Join(n.dir, "node_modules", ".bin", command))
+}
+
 // Argv returns the command line that runs a program of an installed package
 // under the pinned Node, with no npx or shell in between.
 func (n *NPM) Argv(program string, args ...string) ([]string, error) {
-	script, err := filepath.EvalSymlinks(filepath.Join(n.dir, "node_modules", ".bin", program))
+	script, err := n.Program(program)
 	if err != nil {
 		return nil, err
 	}
@@ -111,4 +122,23 @@ func (n *NPM) Environ() []string {
 
 func (n *NPM) node() string {
 	return filepath.Join(n.dir, "node_modules", nodePackage(), "bin", "node")
+}
+
+// NodeOf returns a Node of another version, installed if it is not there yet.
+func (r *Rig) NodeOf(ctx context.Context, version string) (string, error) {
+	unlock, err := r.lock("node")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	dir := filepath.Join(r.dir, "node-"+version)
+	node := filepath.Join(dir, "node_modules", nodePackage(), "bin", "node")
+	if _, err := os.Stat(node); err == nil {
+		return node, nil
+	}
+	cmd := exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-save", "--no-audit", "--no-fund", nodePackage()+"@"+version)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm install: %w\n%s", err, tail(text))
+	}
+	return node, nil
 }

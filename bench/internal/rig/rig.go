@@ -25,6 +25,7 @@ const (
 	Hostile          = "github.com/mcpmend/mcpmend/bench/testserver/hostile"
 	TestClient       = "github.com/mcpmend/mcpmend/bench/testclient"
 	Small            = "github.com/mcpmend/mcpmend/bench/testserver/small"
+	Witness          = "github.com/mcpmend/mcpmend/bench/testserver/witness"
 	mcpmend          = "github.com/mcpmend/mcpmend/cmd/mcpmend"
 )
 

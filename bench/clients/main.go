@@ -1,0 +1,229 @@
+// Command clients gives files written by internal/clientconfig to the real clients
+// and asks them what they have understood.
+//
+//	go run ./bench/clients [--quick] [--only claude,codex] [--json FILE]
+//
+// The clients are those of npm, in pinned versions, each in a home folder of its own.
+// The servers in the files are witnesses: they write down with which arguments, which
+// environment and by which program they were started, so that a value which a client
+// has read differently is seen even where it shows no values.
+//
+// Parts:
+//
+//	new      files that did not exist, at every place we know of
+//	edited   files a person has formatted; one value is set, one server added, one removed
+//	grammar  comments, trailing commas and byte order marks: do we know who reads them?
+//	through  a server behind `mcpmend run` is connected, and was started by mcpmend
+//
+// It exits with 1 if anything is wrong or fewer than three clients connect through
+// mcpmend, and with 3 if a client could not be installed and nothing is wrong.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcpmend/mcpmend/bench/internal/realclient"
+)
+
+const (
+	handshakeGoal = 3
+	// atOnce is how many clients run at a time; they are busy while they start.
+	atOnce = 2
+)
+
+// A part is one question to one client.
+type part struct {
+	name string
+	run  func(context.Context, *world, *realclient.Client) (*finding, error)
+}
+
+var parts = []part{
+	{"new", newFiles},
+	{"edited", editedFiles},
+	{"grammar", grammar},
+	{"through", through},
+}
+
+// A finding is the answer.
+type finding struct {
+	Client  string   `json:"client"`
+	Version string   `json:"version"`
+	Part    string   `json:"part"`
+	Checks  int      `json:"checks"`
+	Wrong   []string `json:"wrong,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	Void    string   `json:"void,omitempty"`
+	Seconds float64  `json:"seconds"`
+}
+
+// check counts one comparison and notes what is wrong with it.
+func (f *finding) check(ok bool, format string, args ...any) {
+	f.Checks++
+	if !ok {
+		f.Wrong = append(f.Wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+// note keeps what is worth knowing and no fault of ours, once.
+func (f *finding) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(f.Notes, text) {
+		f.Notes = append(f.Notes, text)
+	}
+}
+
+// A report is all of a run.
+type report struct {
+	Findings []*finding `json:"findings"`
+	Clients  int        `json:"clients"`
+	Checks   int        `json:"checks"`
+	Wrong    int        `json:"wrong"`
+	Void     int        `json:"void"`
+	Through  int        `json:"through"` // clients that connected through mcpmend
+	Seconds  float64    `json:"seconds"`
+}
+
+func main() {
+	quick := flag.Bool("quick", false, "one kind of line ends instead of three; under 45 s")
+	only := flag.String("only", "", "the clients to run, separated by commas")
+	out := flag.String("json", "", "write the findings to this file")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := run(ctx, *quick, *only, *out)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "clients: error:", err)
+		os.Exit(2)
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, quick bool, only, out string) (int, error) {
+	start := time.Now()
+	w, err := newWorld(ctx, quick)
+	if err != nil {
+		return 2, err
+	}
+	defer w.close()
+	var chosen []*realclient.Client
+	for _, c := range realclient.All() {
+		if only == "" || slices.Contains(strings.Split(only, ","), c.ID) {
+			chosen = append(chosen, c)
+		}
+	}
+	rep, err := ask(ctx, w, chosen)
+	if err != nil {
+		return 2, err
+	}
+	rep.Seconds = time.Since(start).Seconds()
+	rep.print()
+	if out != "" {
+		data, err := json.MarshalIndent(rep, "", "  ")
+		if err != nil {
+			return 2, err
+		}
+		if err := os.WriteFile(out, append(data, '\n'), 0o644); err != nil {
+			return 2, err
+		}
+	}
+	return rep.verdict(only != ""), nil
+}
+
+// ask puts every question to every client, in the order of the table.
+func ask(ctx context.Context, w *world, clients []*realclient.Client) (*report, error) {
+	rep := &report{Clients: len(clients)}
+	results := make([][]*finding, len(clients))
+	failures := make([]error, len(clients))
+	room := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, c := range clients {
+		all.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			results[i], failures[i] = askOne(ctx, w, c)
+		})
+	}
+	all.Wait()
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
+	}
+	for _, f := range slices.Concat(results...) {
+		rep.Findings = append(rep.Findings, f)
+		rep.Checks += f.Checks
+		rep.Wrong += len(f.Wrong)
+		switch {
+		case f.Void != "":
+			rep.Void++
+		case f.Part == "through" && len(f.Wrong) == 0:
+			rep.Through++
+		}
+	}
+	return rep, nil
+}
+
+func askOne(ctx context.Context, w *world, c *realclient.Client) ([]*finding, error) {
+	if err := c.Install(ctx); errors.Is(err, realclient.ErrUnavailable) {
+		return []*finding{{Client: c.ID, Version: c.Version, Part: "install", Void: err.Error()}}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	var found []*finding
+	for _, p := range parts {
+		start := time.Now()
+		f, err := p.run(ctx, w, c)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", c.ID, p.name, err)
+		}
+		f.Client, f.Version, f.Part, f.Seconds = c.ID, c.Version, p.name, time.Since(start).Seconds()
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+func (r *report) print() {
+	fmt.Printf("%-9s %-9s %-8s %6s %6s %7s\n", "client", "version", "part", "checks", "wrong", "seconds")
+	for _, f := range r.Findings {
+		if f.Void != "" {
+			first, _, _ := strings.Cut(f.Void, "\n")
+			fmt.Printf("%-9s %-9s void: %s\n", f.Client, f.Version, first)
+			continue
+		}
+		fmt.Printf("%-9s %-9s %-8s %6d %6d %7.1f\n", f.Client, f.Version, f.Part, f.Checks, len(f.Wrong), f.Seconds)
+	}
+	for _, f := range r.Findings {
+		for _, text := range f.Notes {
+			fmt.Printf("\n%s, %s: %s", f.Client, f.Part, text)
+		}
+	}
+	for _, f := range r.Findings {
+		for _, text := range f.Wrong {
+			fmt.Printf("\n%s, %s: WRONG: %s\n", f.Client, f.Part, strings.ReplaceAll(text, "\n", "\n    "))
+		}
+	}
+	fmt.Printf("\n\nclients: %d clients, %d checks, %d wrong, %d connected through mcpmend, %d void, %.0f s\n",
+		r.Clients, r.Checks, r.Wrong, r.Through, r.Void, r.Seconds)
+}
+
+// verdict is the exit code.
+func (r *report) verdict(some bool) int {
+	switch {
+	case r.Wrong > 0:
+		return 1
+	case r.Void > 0:
+		fmt.Println("clients: VOID: not all clients could be installed, so this says nothing of them")
+		return 3
+	case r.Through < handshakeGoal && !some:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,190 @@
+// Command doctor shows mcpmend machines with something wrong on them and judges
+// what it says and does: the cause, the healing, what it left alone. What a set-up
+// looks like and how it is judged stands in README.md.
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed testdata/*.txtar
+var testdata embed.FS
+
+func main() {
+	var o options
+	flag.BoolVar(&o.quick, "quick", false, "one set-up of each sort, and no other clients")
+	flag.StringVar(&o.only, "only", "", "set-ups whose name holds one of these, separated by commas")
+	flag.BoolVar(&o.json, "json", false, "print JSON")
+	flag.BoolVar(&o.verbose, "v", false, "print what mcpmend said")
+	flag.BoolVar(&o.list, "list", false, "name the set-ups and stop")
+	flag.Uint64Var(&o.seed, "seed", 0, "seed of the secrets; 0 takes a new one")
+	flag.IntVar(&o.parallel, "parallel", 4, "set-ups at a time")
+	flag.StringVar(&o.with, "with", "", "other clients to ask: claude, gemini, opencode, codex, or all; \"none\" for none (default: all, none with --quick)")
+	flag.StringVar(&o.update, "update", "", "write what heal made of the files into the set-ups in this folder; read the difference before you keep it")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	code, err := o.run(ctx, os.Stdout)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "doctor: error: %v\n", err)
+		code = 2
+	}
+	os.Exit(code)
+}
+
+type options struct {
+	quick, json, verbose, list bool
+	only, with, update         string
+	seed                       uint64
+	parallel                   int
+}
+
+// result is a whole run.
+type result struct {
+	Seed     uint64     `json:"seed"`
+	Verdicts []*verdict `json:"setups"`
+	Feats    []feat     `json:"feats,omitempty"`
+	Totals   totals     `json:"totals"`
+	OK       bool       `json:"ok"`
+	Void     bool       `json:"void"`
+}
+
+func (o options) run(ctx context.Context, out io.Writer) (int, error) {
+	all, err := loadSetups(testdata)
+	if err != nil {
+		return 2, err
+	}
+	chosen := o.choose(all)
+	if o.list {
+		for _, s := range chosen {
+			fmt.Fprintf(out, "%-36s %s\n", s.Name, strings.Join(s.About, " "))
+		}
+		return 0, nil
+	}
+	if len(chosen) == 0 {
+		return 2, fmt.Errorf("no set-up is called like %q", o.only)
+	}
+	for o.seed == 0 {
+		o.seed = rand.Uint64()
+	}
+	t, err := newTools(ctx)
+	if err != nil {
+		return 2, err
+	}
+	defer t.release()
+	others, err := o.others(ctx)
+	if err != nil {
+		return 2, err
+	}
+	dir, err := os.MkdirTemp("", "doctor")
+	if err != nil {
+		return 2, err
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return 2, err
+	}
+	r := &result{Seed: o.seed}
+	r.Verdicts = o.examineAll(ctx, t, chosen, dir, others)
+	if o.only == "" {
+		// These measure time, so nothing else runs beside them.
+		r.Feats = feats(ctx, t, dir, rand.New(rand.NewPCG(o.seed, 0)))
+	}
+	r.count()
+	if o.update != "" {
+		if err := update(o.update, r.Verdicts); err != nil {
+			return 2, err
+		}
+	}
+	if o.json {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", " ")
+		err = enc.Encode(r)
+	} else {
+		err = r.print(out, o.verbose)
+	}
+	switch {
+	case r.Void:
+		return 3, err
+	case !r.OK:
+		return 1, err
+	}
+	return 0, err
+}
+
+func (o options) choose(all []*setup) []*setup {
+	return slices.DeleteFunc(slices.Clone(all), func(s *setup) bool {
+		if o.only != "" {
+			return !slices.ContainsFunc(strings.Split(o.only, ","), func(part string) bool { return strings.Contains(s.Name, part) })
+		}
+		return o.quick && !s.Quick
+	})
+}
+
+func (o options) examineAll(ctx context.Context, t *tools, setups []*setup, dir string, others []otherTool) []*verdict {
+	verdicts := make([]*verdict, len(setups))
+	slots := make(chan struct{}, max(o.parallel, 1))
+	var wg sync.WaitGroup
+	for i, s := range setups {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			// Secrets depend on the seed and the set-up, not on who comes first.
+			random := rand.New(rand.NewPCG(o.seed, uint64(i)+1))
+			verdicts[i] = examine(ctx, t, s, filepath.Join(dir, fmt.Sprint(i)), random, others)
+			fmt.Fprintf(os.Stderr, "\r%-60s", fmt.Sprintf("%d of %d: %s", i+1, len(setups), s.Name))
+		})
+	}
+	wg.Wait()
+	fmt.Fprintf(os.Stderr, "\r%-60s\r", "")
+	return verdicts
+}
+
+// update puts what heal wrote into the set-ups.
+func update(dir string, verdicts []*verdict) error {
+	for _, v := range verdicts {
+		if len(v.update) == 0 {
+			continue
+		}
+		name := filepath.Join(dir, v.Name+".txtar")
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, updated(data, v.update), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// feat is a promise that no set-up shows.
+type feat struct {
+	Name string  `json:"name"`
+	OK   bool    `json:"ok"`
+	Text string  `json:"text"`
+	Secs float64 `json:"seconds"`
+}
+
+func timed(name string, f func() (string, error)) feat {
+	start := time.Now()
+	text, err := f()
+	r := feat{Name: name, OK: err == nil, Text: text, Secs: time.Since(start).Seconds()}
+	if err != nil {
+		r.Text = strings.TrimSpace(text + " " + err.Error())
+	}
+	return r
+}

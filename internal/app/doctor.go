@@ -1,0 +1,42 @@
+package app
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/doctor"
+)
+
+// DoctorOptions say whom to examine, and how.
+type DoctorOptions struct {
+	// Environ is the environment we were started with: where the clients' files are,
+	// and what a client started from a terminal passes on.
+	Environ []string
+	// Project is the folder a client would be opened in, "" for none.
+	Project string
+	// Timeout, As and Static are as in doctor.Doctor.
+	Timeout time.Duration
+	As      *clientconfig.Client
+	Static  bool
+}
+
+// NewDoctor puts a doctor together that starts servers through package upstream
+// and keeps its records in our state folder.
+func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
+	getenv := lookup(o.Environ)
+	state, err := stateFolder(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &doctor.Doctor{
+		System:    clientconfig.System{Home: homeFolder(getenv), Getenv: getenv, Project: o.Project},
+		Environ:   o.Environ,
+		Probe:     Probe,
+		Store:     &clientconfig.Store{Dir: filepath.Join(state, "changes")},
+		Approvals: &doctor.Approvals{File: filepath.Join(state, "approved")},
+		Timeout:   o.Timeout,
+		As:        o.As,
+		Static:    o.Static,
+	}, nil
+}

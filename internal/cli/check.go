@@ -1,0 +1,361 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcpmend/mcpmend/internal/app"
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/doctor"
+)
+
+// selection is what check, heal and others look at, and how.
+type selection struct {
+	clients, scopes []string
+	as              string
+	project         string
+	static          bool
+	timeout         time.Duration
+	approve         []string
+}
+
+func (o *selection) register(p *program, c *cobra.Command, starts bool) {
+	flags := c.Flags()
+	flags.StringSliceVar(&o.clients, "client", nil, "only these clients, by `ID`; 'mcpmend clients' lists them")
+	flags.StringSliceVar(&o.scopes, "scope", nil, "only entries of this `SCOPE`: user, project, local, …")
+	flags.StringVar(&o.project, "project", "", "the `DIR` that the clients would be opened in (default: this one)")
+	complete(c, "client", func() []string { return clientIDs() })
+	complete(c, "scope", func() []string { return []string{"user", "project", "local", "system"} })
+	if !starts {
+		return
+	}
+	o.startFlags(flags)
+	complete(c, "as", func() []string { return clientIDs() })
+}
+
+func (o *selection) startFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.as, "as", "", "start every server the way the client with this `ID` would")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "longest `TIME` for one server to start and list its tools")
+	flags.StringSliceVar(&o.approve, "approve", nil, "start the command of a project file that has this `HASH`")
+}
+
+func clientIDs() []string {
+	var ids []string
+	for _, c := range clientconfig.Clients() {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// doctor puts a doctor and a view together for a selection.
+func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
+	for _, id := range append(slices.Clone(o.clients), o.as) {
+		if id != "" && clientconfig.ByID(id) == nil {
+			return nil, view{}, usageError{fmt.Sprintf("no client is called %q", id), "mcpmend clients"}
+		}
+	}
+	project := o.project
+	if project == "" {
+		project = "."
+	}
+	project, err := filepath.Abs(project)
+	if err != nil {
+		return nil, view{}, err
+	}
+	if info, err := os.Stat(project); err != nil || !info.IsDir() {
+		return nil, view{}, misused("--project: %s is no folder", project)
+	}
+	d, err := app.NewDoctor(app.DoctorOptions{
+		Environ: p.env.Environ, Project: project, Timeout: o.timeout, As: clientconfig.ByID(o.as), Static: o.static,
+	})
+	if err != nil {
+		return nil, view{}, err
+	}
+	for _, hash := range o.approve {
+		if err := d.Approvals.Approve(hash); err != nil {
+			return nil, view{}, err
+		}
+	}
+	return d, view{p.screen(), d.System.Home, project}, nil
+}
+
+func (o selection) which(servers []string) doctor.Which {
+	return doctor.Which{Servers: servers, Clients: o.clients, Scopes: o.scopes}
+}
+
+func checkCommand(p *program) *cobra.Command {
+	var o selection
+	var failOn string
+	c := &cobra.Command{
+		Use:   "check [server...]",
+		Short: "look at every server of every client and say what is wrong",
+		Long: `
+Reads the files of all clients, starts each server the way its client would, and
+says what is wrong, why, and what to do. Nothing is changed. A command that comes
+with a project is not started before you have approved it.`,
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     p.completeServers,
+		RunE: func(c *cobra.Command, args []string) error {
+			if failOn != "error" && failOn != "warn" {
+				return misused("--fail-on: choose error or warn")
+			}
+			return p.check(c.Context(), o, args, doctor.Severity(failOn))
+		},
+	}
+	o.register(p, c, true)
+	c.Flags().BoolVar(&o.static, "static", false, "look at the files and start nothing")
+	c.Flags().StringVar(&failOn, "fail-on", "error", "`LEVEL` of what makes the exit code other than 0: error or warn")
+	return c
+}
+
+func (p *program) check(ctx context.Context, o selection, servers []string, failOn doctor.Severity) error {
+	d, v, err := p.doctor(o)
+	if err != nil {
+		return err
+	}
+	report, err := v.examine(ctx, d, o.which(servers))
+	if err != nil {
+		return err
+	}
+	code := exitCode(report.Cases, failOn)
+	switch {
+	case p.json:
+		if err := p.printJSON(checkAnswer(report, code)); err != nil {
+			return err
+		}
+	case len(report.Cases) == 0:
+		v.nothingFound(report, d.System)
+	default:
+		v.report(report)
+	}
+	return exit(code)
+}
+
+// examine checks, shows that it is at work, and asks about commands that wait for
+// approval.
+func (v view) examine(ctx context.Context, d *doctor.Doctor, which doctor.Which) (*doctor.Report, error) {
+	report, err := v.look(ctx, d, which)
+	if err != nil {
+		return nil, err
+	}
+	if missing := unknownServers(report, which.Servers); len(missing) > 0 {
+		return nil, hinted{fmt.Errorf("no server is called %q", missing[0]), nameHint(d, missing[0])}
+	}
+	if again := v.askPending(d, report); len(again) > 0 {
+		which.Servers = again
+		second, err := v.look(ctx, d, which)
+		if err != nil {
+			return nil, err
+		}
+		replaceCases(report, second)
+	}
+	return report, nil
+}
+
+func (v view) look(ctx context.Context, d *doctor.Doctor, which doctor.Which) (*doctor.Report, error) {
+	watch := v.watch(d, which)
+	report := d.Check(ctx, which, watch.closed)
+	watch.end()
+	return report, ctx.Err()
+}
+
+// askPending lets a person at a terminal approve commands of project files. It
+// returns the names of those that were.
+func (v view) askPending(d *doctor.Doctor, r *doctor.Report) []string {
+	var names []string
+	for _, c := range r.Cases {
+		if c.State != doctor.Pending || !v.asks {
+			continue
+		}
+		v.notef("%s wants to start, for %s:\n    %s\n", v.place(c.At), clientOf(c), plain(c.Runs))
+		if !v.ask("Start it, now and from now on?") {
+			continue
+		}
+		if err := d.Approvals.Approve(c.Approve); err != nil {
+			v.notef("mcpmend: error: the approval could not be kept: %v\n", err)
+			continue
+		}
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// replaceCases puts the cases of a second look in the place of the first ones.
+func replaceCases(r, second *doctor.Report) {
+	for _, c := range second.Cases {
+		i := slices.IndexFunc(r.Cases, func(o *doctor.Case) bool {
+			return o.Client == c.Client && o.Scope == c.Scope && o.Name == c.Name && o.At == c.At
+		})
+		if i >= 0 {
+			r.Cases[i] = c
+		}
+	}
+	r.Took += second.Took
+}
+
+func unknownServers(r *doctor.Report, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(r.Cases, func(c *doctor.Case) bool { return c.Name == name || c.Name == "" })
+	})
+}
+
+// nameHint lists the names there are, the nearest first.
+func nameHint(d *doctor.Doctor, name string) string {
+	names := serverNames(d.System)
+	if len(names) == 0 {
+		return "mcpmend clients"
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return distance(a, name) - distance(b, name) })
+	const most = 8
+	text := "there is " + strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more (mcpmend list)", len(names)-most)
+	}
+	return text
+}
+
+// distance is small for names that somebody could have meant.
+func distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	if strings.Contains(a, b) || strings.Contains(b, a) {
+		return 0
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost = 1 + min(before, row[j], row[j+1])
+			}
+			before, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// serverNames are the names of all servers there are, each once.
+func serverNames(s clientconfig.System) []string {
+	var names []string
+	for _, f := range s.Find() {
+		for _, server := range f.Servers {
+			if name := plain(server.Name.Text); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// nothingFound helps somebody who has no servers, or has them where we did not look.
+func (v view) nothingFound(r *doctor.Report, system clientconfig.System) {
+	v.printf("%s\n", v.paint(bold, "No MCP servers found."))
+	if v.quiet {
+		return
+	}
+	v.printf("\nLooked for the files of %s:\n", plural(len(r.Looked), "client"))
+	names := make([]string, 0, len(r.Looked))
+	for _, c := range r.Looked {
+		names = append(names, c.Name)
+	}
+	for _, line := range wrap(strings.Join(names, ", "), max(v.width, 80)-4) {
+		v.printf("  %s\n", line)
+	}
+	if len(r.Found) > 0 {
+		var found []string
+		for _, c := range r.Found {
+			found = append(found, c.Name)
+		}
+		v.printf("There are files of %s, without servers in them.\n", strings.Join(found, ", "))
+	}
+	v.printf("\nProject files are looked for in %s; --project DIR looks elsewhere.\n", v.path(v.project))
+	v.printf("\nNext: mcpmend clients -v                    which files each client reads\n")
+	v.printf("      mcpmend test -- npx -y SOME-PACKAGE   try a server before you add it\n")
+}
+
+// A watch shows on a terminal how an examination goes on. Without one it is
+// silent, or with -v says a line for each server as it is done.
+type watch struct {
+	view
+	began time.Time
+	stop  chan struct{}
+	done  sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []string
+	closedN int
+}
+
+func (v view) watch(d *doctor.Doctor, which doctor.Which) *watch {
+	w := &watch{view: v, began: time.Now(), stop: make(chan struct{})}
+	if !v.live {
+		return w
+	}
+	w.waiting = serverNames(d.System)
+	if len(which.Servers) > 0 {
+		w.waiting = slices.Clone(which.Servers)
+	}
+	w.show()
+	w.done.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				w.show()
+			case <-w.stop:
+				return
+			}
+		}
+	})
+	return w
+}
+
+// closed is told of a case that is done.
+func (w *watch) closed(c *doctor.Case) {
+	if w.live || w.verbose && !w.quiet {
+		w.passing(w.head(c, columns{name: 14}, strings.TrimSpace(stateWords(c)+" "+w.dot+" "+seconds(c.Took))))
+	}
+	w.mu.Lock()
+	w.closedN++
+	if i := slices.Index(w.waiting, plain(c.Name)); i >= 0 {
+		w.waiting = slices.Delete(w.waiting, i, i+1)
+	}
+	w.mu.Unlock()
+	w.show()
+}
+
+func (w *watch) show() {
+	w.mu.Lock()
+	text := fmt.Sprintf("checking %s %d done", w.dot, w.closedN)
+	const most = 3
+	if n := len(w.waiting); n > 0 {
+		text += fmt.Sprintf(" %s waiting for %s", w.dot, strings.Join(w.waiting[:min(n, most)], ", "))
+		if n > most {
+			text += fmt.Sprintf(" and %d more", n-most)
+		}
+	}
+	w.mu.Unlock()
+	w.progress(text + fmt.Sprintf(" %s %.0f s", w.dot, time.Since(w.began).Seconds()))
+}
+
+// end takes away what was only shown while we worked.
+func (w *watch) end() {
+	close(w.stop)
+	w.done.Wait()
+	w.vanish()
+}

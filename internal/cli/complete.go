@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// complete offers values for a flag.
+func complete(c *cobra.Command, flag string, values func() []string) {
+	err := c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return startingWith(begun, values()), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil { // no flag of that name
+		panic(err)
+	}
+}
+
+// completeServers offers the names of the servers there are. It reads files and
+// starts nothing, since it runs while somebody types.
+func (p *program) completeServers(_ *cobra.Command, typed []string, begun string) ([]string, cobra.ShellCompDirective) {
+	d, _, err := p.doctor(selection{static: true})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return startingWith(begun, serverNames(d.System), typed...), cobra.ShellCompDirectiveNoFileComp
+}
+
+func startingWith(begun string, values []string, except ...string) []string {
+	var some []string
+	for _, v := range values {
+		if strings.HasPrefix(v, begun) && !slices.Contains(except, v) {
+			some = append(some, v)
+		}
+	}
+	return some
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpmend/mcpmend/fault"
+)
+
+func explainCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain ID | TEXT | -",
+		Short: "say what an error message means, or an id that check has shown",
+		Long: `
+Explains a message that a client or a server has shown: paste it in quotes, or give
+"-" and pipe it in. Or explains an id, such as start.missing_env_var.`,
+		DisableFlagsInUseLine: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			text := strings.TrimSpace(strings.Join(args, " "))
+			if text == "-" {
+				const most = 1 << 20
+				all, err := io.ReadAll(io.LimitReader(p.env.Stdin, most))
+				if err != nil {
+					return err
+				}
+				text = strings.TrimSpace(string(all))
+			}
+			if text == "" {
+				return misused("explain needs an id or the text of a message")
+			}
+			return p.explain(text)
+		},
+	}
+}
+
+func (p *program) explain(text string) error {
+	j := explainText(text)
+	if p.json {
+		return p.endJSON(j, OK)
+	}
+	v := view{screen: p.screen()}
+	title := fault.Kind(j.Kind).About().Title
+	v.printf("%s\n", v.paint(bold, title))
+	v.detail("cause", plain(j.Explanation))
+	if j.Fix != "" {
+		v.detail("fix", plain(j.Fix))
+	}
+	if v.verbose && j.Because != "" {
+		v.detail("seen", plain(j.Because))
+	}
+	v.detail("id", j.Kind)
+	return nil
+}
+
+// explainText explains a kind, an id that ends in one, or any text.
+func explainText(text string) explainJSON {
+	name := text[strings.LastIndexByte(text, '.')+1:]
+	if kind := fault.Kind(name); slices.Contains(fault.Kinds(), kind) {
+		about := kind.About()
+		return explainJSON{answer: answerTo("explain", OK), Kind: string(kind), Confidence: 1,
+			Explanation: unnamed(about.Explanation), Fix: unnamed(about.Fix), Retryable: about.Retryable}
+	}
+	d := fault.Diagnose(fault.Evidence{Text: text})
+	return explainJSON{answer: answerTo("explain", OK), Kind: string(d.Kind), Confidence: d.Confidence,
+		Explanation: hide(d.Explanation), Fix: hide(d.SuggestedFix), Retryable: d.Retryable, Because: hide(d.Because)}
+}
+
+var named = regexp.MustCompile(`\{[^|{}]*\|?([^{}]*)\}`)
+
+// unnamed fills a template of package fault for a failure nobody has seen.
+func unnamed(template string) string { return named.ReplaceAllString(template, "$1") }
+
+type explainJSON struct {
+	answer
+	Kind        string  `json:"kind"`
+	Explanation string  `json:"explanation"`
+	Fix         string  `json:"fix,omitempty"`
+	Confidence  float64 `json:"confidence"`
+	Retryable   bool    `json:"retryable"`
+	Because     string  `json:"because,omitempty"`
+}

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcpmend/mcpmend/internal/doctor"
+)
+
+type healFlags struct {
+	selection
+	plan, yes   bool
+	maxAttempts int
+}
+
+func healCommand(p *program) *cobra.Command {
+	var o healFlags
+	c := &cobra.Command{
+		Use:   "heal [server...]",
+		Short: "mend what check found, with a backup and an undo",
+		Long: `
+Checks, tries what would mend each problem on a copy of the file, looks again, and
+writes only what brought the server further. Changes that are certain are made;
+you are asked about the others. Each write shows its diff and can be undone.
+Without a terminal it shows the plan and writes nothing unless --yes is given.`,
+		DisableFlagsInUseLine: true,
+		ValidArgsFunction:     p.completeServers,
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.plan && o.yes {
+				return misused("--plan changes nothing and --yes agrees to changes: choose one")
+			}
+			if o.maxAttempts < 1 {
+				return misused("--max-attempts must be at least 1")
+			}
+			return p.heal(c.Context(), o, args)
+		},
+	}
+	o.register(p, c, true)
+	c.Flags().BoolVar(&o.plan, "plan", false, "show what would be changed and change nothing; the default without a terminal")
+	c.Flags().BoolVar(&o.yes, "yes", false, "agree to every change that would be asked about")
+	c.Flags().IntVar(&o.maxAttempts, "max-attempts", 3, "how many fixes to try for one server")
+	return c
+}
+
+func (p *program) heal(ctx context.Context, o healFlags, servers []string) error {
+	d, v, err := p.doctor(o.selection)
+	if err != nil {
+		return err
+	}
+	report, err := v.examine(ctx, d, o.which(servers))
+	if err != nil {
+		return err
+	}
+	plan := o.plan || !o.yes && !v.asks
+	var healings []*doctor.Healing
+	for _, c := range problemsOf(report.Cases) {
+		if c.State == doctor.Shadowed || c.State == doctor.Pending {
+			continue // not ill
+		}
+		v.progress("healing " + nameOf(c) + " " + v.ellipsis)
+		h := d.Heal(ctx, c, doctor.HealOptions{MaxAttempts: o.maxAttempts, Plan: plan, Allow: v.allow(ctx, d, o, plan)})
+		v.progress("")
+		if err := ctx.Err(); err != nil && len(h.Changes) == 0 {
+			return err
+		}
+		healings = append(healings, h)
+		if !p.json {
+			v.healing(h, o.maxAttempts)
+		}
+	}
+	code := healCode(report, healings, plan)
+	if p.json {
+		return p.endJSON(healAnswer(report, healings, plan, code), code)
+	}
+	v.healed(report, healings, plan, o)
+	return exit(code)
+}
+
+// allow decides about a fix that needs a person: by what was typed, or by asking,
+// with the very change in sight.
+func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan bool) func(*doctor.Case, doctor.Fix) bool {
+	if o.yes || plan {
+		return func(*doctor.Case, doctor.Fix) bool { return true }
+	}
+	if !v.asks {
+		return nil
+	}
+	return func(c *doctor.Case, fix doctor.Fix) bool {
+		this := func(_ *doctor.Case, f doctor.Fix) bool { return f.Name == fix.Name && f.Does == fix.Does }
+		preview := d.Heal(ctx, c, doctor.HealOptions{MaxAttempts: 1, Plan: true, Allow: this})
+		v.notef("%s\n", v.head(c, columns{}, stateWords(c)))
+		v.notef("    %s\n", plain(fix.Does))
+		for _, diff := range preview.Diffs {
+			v.notef("%s\n", v.diff(diff))
+		}
+		return v.ask("Do this?")
+	}
+}
+
+// healing shows what was tried for one case, and what came of it.
+func (v view) healing(h *doctor.Healing, most int) {
+	if v.quiet {
+		return
+	}
+	sign := v.paint(red, v.bad)
+	if h.Fixed {
+		sign = v.paint(green, v.ok)
+	} else if h.Planned {
+		sign = v.paint(faint, v.arrow)
+	}
+	name := plain(h.Server)
+	if name == "" {
+		name = "(the file)"
+	}
+	v.printf("%s %s  %s  %s\n", sign, v.paint(bold, name), clientOf(&doctor.Case{Client: h.Client}), v.path(h.File))
+	for _, a := range h.Attempts {
+		v.attempt(a, h, most)
+	}
+	for _, d := range h.Diffs {
+		v.printf("%s\n", v.diff(d))
+	}
+	if h.Person != "" {
+		v.detail("you", plain(h.Person))
+	}
+	v.printf("\n")
+}
+
+func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
+	v.detail("cause", plain(a.Diagnosis.Explanation))
+	if a.Fix == nil {
+		return
+	}
+	words := []string{plain(a.Fix.Does)}
+	switch {
+	case h.Planned && a.Fix.Class == doctor.Ask:
+		words = append(words, "asks first")
+	case h.Planned:
+		words = append(words, "automatic")
+	case a.Kept:
+		words = append(words, v.ok+" "+string(a.Result))
+		if h.Fixed && h.Case != nil && h.Case.Info != nil {
+			words = append(words, plural(len(h.Case.Info.Tools), "tool"))
+		}
+	default:
+		words = append(words, v.bad+" did not help and was not kept")
+	}
+	label := fmt.Sprintf("%d/%d", a.Number, most)
+	if h.Planned {
+		label = "fix"
+	}
+	v.detail(label, strings.Join(words, " "+v.dot+" "))
+}
+
+// healed is the end of the story: how many, how to go back, what to restart.
+func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o healFlags) {
+	fixed, fixable := 0, 0
+	var undo, reload []string
+	for _, h := range healings {
+		if h.Fixed {
+			fixed++
+		}
+		if changes(h) {
+			fixable++
+		}
+		for _, id := range h.Undo {
+			undo = append(undo, "mcpmend undo "+id)
+		}
+		if line := clientOf(&doctor.Case{Client: h.Client}) + ": " + h.Reload; h.Reload != "" && len(h.Undo) > 0 && !slices.Contains(reload, line) {
+			reload = append(reload, line)
+		}
+	}
+	switch {
+	case len(healings) == 0 && len(r.Cases) == 0:
+		v.printf("No MCP servers found. Next: mcpmend clients\n")
+	case len(healings) == 0:
+		v.printf("%s\nNothing to heal.\n", v.verdict(r))
+	case plan:
+		v.printf("%s\n", v.paint(bold, fmt.Sprintf("A plan for %d of %s. Nothing was changed.", fixable, plural(len(healings), "problem"))))
+		if fixable > 0 {
+			v.printf("Next: %s\n", applyLine(o, v.asks))
+		}
+	default:
+		v.printf("%s\n", v.paint(bold, fmt.Sprintf("Healed %d of %d.", fixed, len(healings))))
+	}
+	for _, line := range undo {
+		v.printf("Undo: %s\n", line)
+	}
+	for _, line := range reload {
+		v.printf("Restart: %s\n", plain(line))
+	}
+}
+
+// applyLine is what does what the plan says.
+func applyLine(o healFlags, asks bool) string {
+	line := "mcpmend heal"
+	for _, id := range o.clients {
+		line += " --client " + id
+	}
+	if !asks {
+		line += " --yes"
+	}
+	return line
+}
+
+// changes reports whether a healing has changed something, or would.
+func changes(h *doctor.Healing) bool {
+	return slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool {
+		return a.Fix != nil && a.Fix.Class != doctor.Never && (h.Planned || a.Kept)
+	})
+}
+
+// healCode is 10 for a plan with something in it, else what a check would now say.
+func healCode(r *doctor.Report, healings []*doctor.Healing, plan bool) int {
+	if plan && slices.ContainsFunc(healings, changes) {
+		return Pending
+	}
+	var now []*doctor.Case
+	for _, h := range healings {
+		if !h.Fixed && h.Case != nil {
+			now = append(now, h.Case)
+		}
+	}
+	return exitCode(now, doctor.Broken)
+}
+
+type healJSON struct {
+	answer
+	Planned  bool           `json:"planned"`
+	Summary  healCountJSON  `json:"summary"`
+	Healings []*healingJSON `json:"healings"`
+}
+
+type healCountJSON struct {
+	Problems int `json:"problems"`
+	Fixed    int `json:"fixed"`
+	Fixable  int `json:"fixable"`
+}
+
+func healAnswer(_ *doctor.Report, healings []*doctor.Healing, plan bool, code int) healJSON {
+	j := healJSON{answer: answerTo("heal", code), Planned: plan, Healings: []*healingJSON{}}
+	for _, h := range healings {
+		j.Healings = append(j.Healings, &healingJSON{h, jsonOf(h.Case)})
+		j.Summary.Problems++
+		if h.Fixed {
+			j.Summary.Fixed++
+		}
+		if changes(h) {
+			j.Summary.Fixable++
+		}
+	}
+	return j
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
+}

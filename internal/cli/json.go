@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/mcpmend/mcpmend/internal/doctor"
+)
+
+// schemaVersion grows when a field changes its meaning or goes away. Fields may
+// be added without that.
+const schemaVersion = 1
+
+// answer is what every command's JSON begins with.
+type answer struct {
+	SchemaVersion int    `json:"schemaVersion"`
+	Command       string `json:"command"`
+	ExitCode      int    `json:"exitCode"`
+}
+
+func answerTo(command string, code int) answer {
+	return answer{SchemaVersion: schemaVersion, Command: command, ExitCode: code}
+}
+
+// printJSON writes the one object that is a command's answer.
+func (p *program) printJSON(v any) error {
+	e := json.NewEncoder(p.env.Stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// caseJSON is a case with its times.
+type caseJSON struct {
+	*doctor.Case
+	Ladder []stepJSON `json:"ladder,omitempty"`
+	TookMs int64      `json:"tookMs"`
+}
+
+type stepJSON struct {
+	doctor.Step
+	TookMs int64 `json:"tookMs"`
+}
+
+func jsonOf(c *doctor.Case) *caseJSON {
+	if c == nil {
+		return nil
+	}
+	j := &caseJSON{Case: c, TookMs: c.Took.Milliseconds()}
+	for _, s := range c.Ladder {
+		j.Ladder = append(j.Ladder, stepJSON{s, s.Took.Milliseconds()})
+	}
+	return j
+}
+
+// healingJSON is a healing whose case has its times.
+type healingJSON struct {
+	*doctor.Healing
+	Case *caseJSON `json:"case,omitempty"`
+}
+
+type checkJSON struct {
+	answer
+	Summary summaryJSON `json:"summary"`
+	Cases   []*caseJSON `json:"cases"`
+	// Looked are the clients that were looked for, Found those that have a file.
+	Looked []string `json:"looked"`
+	Found  []string `json:"found"`
+	TookMs int64    `json:"tookMs"`
+	Next   string   `json:"next,omitempty"`
+}
+
+// summaryJSON counts the servers by what they mean to somebody who wants to work.
+type summaryJSON struct {
+	Servers int `json:"servers"`
+	Healthy int `json:"healthy"`
+	Warned  int `json:"warned"`
+	Broken  int `json:"broken"`
+	Aside   int `json:"aside"`
+}
+
+func checkAnswer(r *doctor.Report, code int) checkJSON {
+	j := checkJSON{answer: answerTo("check", code), Cases: []*caseJSON{}, Looked: []string{}, Found: []string{},
+		TookMs: r.Took.Milliseconds(), Next: nextStep(r)}
+	for _, c := range r.Cases {
+		j.Cases = append(j.Cases, jsonOf(c))
+		if c.Name != "" {
+			j.Summary.Servers++
+		}
+		switch standingOf(c) {
+		case fine:
+			j.Summary.Healthy++
+		case warned:
+			j.Summary.Warned++
+		case broken:
+			j.Summary.Broken++
+		case aside:
+			j.Summary.Aside++
+		}
+	}
+	for _, c := range r.Looked {
+		j.Looked = append(j.Looked, c.ID)
+	}
+	for _, c := range r.Found {
+		j.Found = append(j.Found, c.ID)
+	}
+	return j
+}
+
+// errorJSON is the answer of a command that could not do its work.
+type errorJSON struct {
+	answer
+	Error struct {
+		Message string `json:"message"`
+		Hint    string `json:"hint,omitempty"`
+	} `json:"error"`
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// endJSON answers and ends with a code.
+func (p *program) endJSON(v any, code int) error {
+	if err := p.printJSON(v); err != nil {
+		return err
+	}
+	return exit(code)
+}

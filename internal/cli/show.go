@@ -1,0 +1,498 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/doctor"
+)
+
+// A view shows what a doctor found. It writes paths the way a person would.
+type view struct {
+	*screen
+	home, project string
+}
+
+// A standing is what a case means to somebody who wants to go on working.
+type standing int
+
+const (
+	fine   standing = iota
+	aside           // not running, and nobody has to do anything about it
+	warned          // it works, or would, and something should be done
+	broken          // it does not work in its client
+)
+
+func standingOf(c *doctor.Case) standing {
+	switch c.State {
+	case doctor.Healthy:
+		return fine
+	case doctor.Disabled, doctor.Unchecked, doctor.InUse:
+		return aside
+	case doctor.Degraded, doctor.Shadowed, doctor.Pending:
+		return warned
+	}
+	return broken
+}
+
+// stateWords says how a server is in the words of the ladder.
+func stateWords(c *doctor.Case) string {
+	at := ""
+	if c.Cause != nil {
+		at = " at " + string(c.Cause.Stage)
+	}
+	switch c.State {
+	case doctor.Dead:
+		return "dead" + at
+	case doctor.Unresponsive:
+		return "no answer" + at
+	case doctor.SignIn:
+		return "sign-in needed"
+	case doctor.Skipped:
+		return "skipped by the client"
+	case doctor.Unreadable:
+		return "the client cannot read it"
+	case doctor.Misplaced:
+		return "not read by the client"
+	case doctor.Degraded:
+		return "works, but"
+	case doctor.Shadowed:
+		return "another entry wins"
+	case doctor.Pending:
+		return "waits for your approval"
+	case doctor.InUse:
+		return "in use"
+	case doctor.Disabled:
+		return "switched off"
+	case doctor.Unchecked:
+		return "not started"
+	}
+	return string(c.State)
+}
+
+// report shows the whole of an examination: the verdict, the problems with what
+// to do about each, the rest folded, and what to type next.
+func (v view) report(r *doctor.Report) {
+	v.printf("%s\n", v.verdict(r))
+	if v.quiet {
+		return
+	}
+	problems := problemsOf(r.Cases)
+	columns := v.columns(problems)
+	for _, c := range problems {
+		v.printf("\n")
+		v.problem(c, columns, needsClient(r.Cases, c))
+	}
+	v.folded(r, len(problems) > 0)
+	if next := nextStep(r); next != "" {
+		v.printf("\n%s\n", next)
+	}
+}
+
+// problemsOf are the cases somebody has to do something about, the worst first.
+func problemsOf(cases []*doctor.Case) []*doctor.Case {
+	var problems []*doctor.Case
+	for _, c := range cases {
+		if standingOf(c) >= warned {
+			problems = append(problems, c)
+		}
+	}
+	slices.SortStableFunc(problems, func(a, b *doctor.Case) int { return int(standingOf(b)) - int(standingOf(a)) })
+	return problems
+}
+
+func (v view) verdict(r *doctor.Report) string {
+	if len(r.Cases) == 0 {
+		return "no MCP servers found"
+	}
+	servers, attention := 0, 0
+	clients := make(map[string]bool)
+	count := make(map[doctor.State]int)
+	for _, c := range r.Cases {
+		clients[c.Client] = true
+		if c.Name != "" {
+			servers++
+			count[c.State]++
+		}
+		if standingOf(c) >= warned {
+			attention++
+		}
+	}
+	text := fmt.Sprintf("%s in %s %s ", plural(servers, "server"), plural(len(clients), "client"), v.dot)
+	switch {
+	case attention == 1:
+		text += "1 needs attention"
+	case attention > 1:
+		text += fmt.Sprintf("%d need attention", attention)
+	case count[doctor.Healthy] == servers:
+		text += "all healthy"
+	case count[doctor.Healthy] == 0:
+		text += "nothing wrong to be seen, none was started"
+	default:
+		text += fmt.Sprintf("%d healthy, the rest not started", count[doctor.Healthy])
+	}
+	style := green
+	if attention > 0 {
+		style = bold
+	}
+	return v.paint(style, text) + " " + v.paint(faint, v.dot+" "+seconds(r.Took))
+}
+
+// columns are the widths of what stands before the state of a case.
+type columns struct{ name, client, place int }
+
+func (v view) columns(cases []*doctor.Case) columns {
+	var w columns
+	for _, c := range cases {
+		w.name = max(w.name, lipgloss.Width(nameOf(c)))
+		w.client = max(w.client, lipgloss.Width(clientOf(c)))
+		w.place = max(w.place, lipgloss.Width(v.place(c.At)))
+	}
+	const longestState = 26
+	if v.width > 0 && 2+w.name+2+w.client+2+w.place+2+longestState > v.width {
+		return columns{} // nothing lines up in a window this small
+	}
+	return w
+}
+
+func (v view) sign(c *doctor.Case) string {
+	switch standingOf(c) {
+	case broken:
+		return v.paint(red, v.bad)
+	case warned:
+		return v.paint(yellow, v.warn)
+	case aside:
+		return v.paint(faint, v.dot)
+	}
+	return v.paint(green, v.ok)
+}
+
+func (v view) head(c *doctor.Case, w columns, words string) string {
+	return fmt.Sprintf("%s %s  %s  %s  %s", v.sign(c), v.paint(bold, pad(nameOf(c), w.name)), pad(clientOf(c), w.client),
+		pad(v.place(c.At), w.place), words)
+}
+
+// problem shows one case: where, what was seen, why, and what to do.
+func (v view) problem(c *doctor.Case, w columns, withClient bool) {
+	v.printf("%s\n", v.head(c, w, stateWords(c)))
+	if c.State == doctor.Pending {
+		v.detail("runs", plain(c.Runs))
+		v.detail("why", "it comes with the project: look at it before it is started for the first time")
+		v.paste("fix", "", "mcpmend check "+quote(c.Name)+" --approve "+c.Approve)
+	}
+	if c.Cause != nil {
+		v.finding(c, *c.Cause, "cause", withClient)
+	}
+	for _, f := range c.Also {
+		v.finding(c, f, "also", withClient)
+	}
+}
+
+func (v view) finding(c *doctor.Case, f doctor.Finding, label string, withClient bool) {
+	if seen := v.evidence(f.Evidence); seen != "" {
+		v.detail("", seen)
+	}
+	v.detail(label, plain(f.Explanation))
+	for i, fix := range f.Fixes {
+		if i > 0 && !v.verbose {
+			break
+		}
+		v.fix(c, fix, withClient)
+	}
+	if f.Help != "" {
+		v.detail("help", plain(f.Help))
+	}
+	if v.verbose {
+		v.detail("id", f.ID)
+	}
+}
+
+// evidence is what was seen, in one line; all of it only if asked for.
+func (v view) evidence(lines []string) string {
+	const few, long = 3, 160
+	var shown []string
+	for i, line := range lines {
+		if i == few && !v.verbose {
+			break
+		}
+		line = plain(line)
+		if !v.verbose {
+			line = v.cut(line, long)
+		}
+		if line != "" {
+			shown = append(shown, line)
+		}
+	}
+	return strings.Join(shown, " "+v.dot+" ")
+}
+
+func (v view) fix(c *doctor.Case, fix doctor.Fix, withClient bool) {
+	does := plain(fix.Does)
+	switch fix.Class {
+	case doctor.Auto:
+		v.paste("fix", does+" "+v.dot+" automatic", healLine(c, withClient))
+	case doctor.Ask:
+		v.paste("fix", does+" "+v.dot+" asks first", healLine(c, withClient))
+	default:
+		v.detail("do", does)
+	}
+	if fix.Run != "" {
+		v.paste("run", "", plain(fix.Run))
+	}
+}
+
+// paste is a detail with a command behind it, which is never broken: it is there to
+// be copied.
+func (v view) paste(label, text, command string) {
+	switch whole := text + " " + v.dot + " " + command; {
+	case text == "":
+		v.printf("    %s%s\n", v.paint(faint, pad(label, 7)), command)
+	case v.width == 0 || 4+7+lipgloss.Width(whole) <= v.width:
+		v.detail(label, whole)
+	default:
+		v.detail(label, text)
+		v.printf("    %s%s\n", strings.Repeat(" ", 7), command)
+	}
+}
+
+// detail is a labelled line below a case; what does not fit goes on below it.
+func (v view) detail(label, text string) {
+	const indent = 4
+	if label != "" {
+		label = pad(label, 7)
+	}
+	width := 0
+	if v.width > 0 {
+		width = max(30, v.width-indent-len(label))
+	}
+	for i, line := range wrap(text, width) {
+		if i > 0 {
+			label = strings.Repeat(" ", len(label))
+		}
+		v.printf("%*s%s%s\n", indent, "", v.paint(faint, label), line)
+	}
+}
+
+// folded shows the cases that nobody has to do anything about: their names, or
+// with -v a line for each.
+func (v view) folded(r *doctor.Report, apart bool) {
+	groups := []struct {
+		sign  string
+		style lipgloss.Style
+		state doctor.State
+	}{
+		{v.ok, green, doctor.Healthy},
+		{v.dot, faint, doctor.InUse},
+		{v.dot, faint, doctor.Unchecked},
+		{v.dot, faint, doctor.Disabled},
+	}
+	for _, g := range groups {
+		var cases []*doctor.Case
+		var names []string
+		for _, c := range r.Cases {
+			if c.State == g.state && c.Name != "" {
+				cases = append(cases, c)
+				if !slices.Contains(names, plain(c.Name)) {
+					names = append(names, plain(c.Name))
+				}
+			}
+		}
+		if len(cases) == 0 {
+			continue
+		}
+		if apart {
+			v.printf("\n")
+			apart = false
+		}
+		if v.verbose {
+			w := v.columns(cases)
+			for _, c := range cases {
+				v.printf("%s\n", v.head(c, w, v.wellWords(c)))
+			}
+			continue
+		}
+		words := string(g.state)
+		if g.state != doctor.Healthy {
+			words = stateWords(cases[0])
+		}
+		start := fmt.Sprintf("%s %d %s", g.sign, len(cases), words)
+		lines := wrap(strings.Join(names, " "), v.width-lipgloss.Width(start)-2)
+		v.printf("%s%s  %s\n", v.paint(g.style, g.sign), strings.TrimPrefix(start, g.sign), lines[0])
+		for _, line := range lines[1:] {
+			v.printf("%s%s\n", strings.Repeat(" ", lipgloss.Width(start)+2), line)
+		}
+	}
+}
+
+// wellWords says of a server that works how well it does.
+func (v view) wellWords(c *doctor.Case) string {
+	if c.State != doctor.Healthy {
+		if c.Cause != nil {
+			return stateWords(c) + ": " + plain(c.Cause.Explanation)
+		}
+		return stateWords(c)
+	}
+	words := []string{}
+	if c.Info != nil {
+		words = append(words, plural(len(c.Info.Tools), "tool"))
+	}
+	return strings.Join(append(words, seconds(c.Took)), " "+v.dot+" ")
+}
+
+// nextStep is the last line: what to type now.
+func nextStep(r *doctor.Report) string {
+	var fixable, pending, signIn, dead *doctor.Case
+	healthy := 0
+	for _, c := range r.Cases {
+		switch {
+		case canHeal(c):
+			fixable = c
+		case c.State == doctor.Pending:
+			pending = c
+		case c.State == doctor.SignIn:
+			signIn = c
+		case standingOf(c) == broken && c.Name != "":
+			dead = c
+		case c.State == doctor.Healthy:
+			healthy++
+		}
+	}
+	switch {
+	case fixable != nil:
+		return "Next: mcpmend heal --plan"
+	case pending != nil:
+		return "Next: mcpmend check " + quote(pending.Name) + " --approve " + pending.Approve
+	case dead != nil:
+		return "Next: mcpmend test " + quote(dead.Name)
+	case signIn != nil:
+		return "Next: sign in, then mcpmend check " + quote(signIn.Name)
+	case healthy > 0 && hasCommand("wrap"):
+		return "Keep them that way: mcpmend wrap"
+	}
+	return ""
+}
+
+// canHeal reports whether healing would have something to try.
+func canHeal(c *doctor.Case) bool {
+	able := func(f doctor.Finding) bool {
+		return slices.ContainsFunc(f.Fixes, func(x doctor.Fix) bool { return x.Class == doctor.Auto || x.Class == doctor.Ask })
+	}
+	return c.Cause != nil && able(*c.Cause) || slices.ContainsFunc(c.Also, able)
+}
+
+// healLine is what heals one case.
+func healLine(c *doctor.Case, withClient bool) string {
+	line := "mcpmend heal"
+	if c.Name != "" {
+		line += " " + quote(c.Name)
+	}
+	if withClient || c.Name == "" {
+		line += " --client " + c.Client
+	}
+	return line
+}
+
+// needsClient reports whether the name alone says more than this case.
+func needsClient(cases []*doctor.Case, c *doctor.Case) bool {
+	return slices.ContainsFunc(cases, func(o *doctor.Case) bool { return o.Name == c.Name && o.Client != c.Client })
+}
+
+// exitCode says it all in a number. Problems of one sort have a code of their own.
+func exitCode(cases []*doctor.Case, failOn doctor.Severity) int {
+	code := OK
+	for _, c := range cases {
+		mine := OK
+		switch standing := standingOf(c); {
+		case standing == broken && c.State == doctor.SignIn:
+			mine = SignIn
+		case standing == broken && (c.State == doctor.Dead || c.State == doctor.Unresponsive):
+			mine = Unreachable
+		case standing == broken, standing == warned && failOn == doctor.Warning:
+			mine = Failed
+		}
+		switch {
+		case code == OK:
+			code = mine
+		case mine != OK && mine != code:
+			code = Failed
+		}
+	}
+	return code
+}
+
+func nameOf(c *doctor.Case) string {
+	if c.Name == "" && c.Client != "" {
+		return "(the file)"
+	}
+	return plain(c.Name)
+}
+
+func clientOf(c *doctor.Case) string {
+	name := c.Client
+	if client := clientconfig.ByID(c.Client); client != nil {
+		name = client.Name
+	}
+	if c.Scope != "" {
+		name += " (" + c.Scope + ")"
+	}
+	return name
+}
+
+func (v view) place(at doctor.Place) string {
+	path := v.path(at.File)
+	if at.Line > 0 {
+		path += fmt.Sprintf(":%d", at.Line)
+	}
+	return path
+}
+
+// path is a file as a person would name it: from the project, or from home.
+func (v view) path(file string) string {
+	if v.project != "" && v.project != v.home {
+		if rel, err := filepath.Rel(v.project, file); err == nil && filepath.IsLocal(rel) && rel != "." {
+			return plain(rel)
+		}
+	}
+	if v.home != "" {
+		if rel, err := filepath.Rel(v.home, file); err == nil && filepath.IsLocal(rel) && rel != "." {
+			return plain("~" + string(filepath.Separator) + rel)
+		}
+	}
+	return plain(file)
+}
+
+// seconds is a time that people compare at a glance.
+func seconds(d time.Duration) string {
+	if d < 995*time.Millisecond {
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if stem, ok := strings.CutSuffix(thing, "y"); ok {
+		thing = stem + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// quote makes a word safe to paste into a shell.
+func quote(word string) string {
+	safe := func(r rune) bool {
+		return r == '-' || r == '_' || r == '.' || r == '/' || r == ':' || r == '@' || r == '=' || r == '+' || r == ',' ||
+			r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !safe(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(plain(word), "'", `'\''`) + "'"
+}

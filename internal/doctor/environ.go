@@ -1,0 +1,480 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
+)
+
+// environ is a set of variables as one operating system sees them.
+type environ struct {
+	os   string
+	list []string // NAME=value; the last of a name counts
+}
+
+func (e *environ) same(a, b string) bool {
+	return a == b || e.os == "windows" && strings.EqualFold(a, b)
+}
+
+func (e *environ) lookup(name string) (string, bool) {
+	for i := len(e.list) - 1; i >= 0; i-- {
+		if n, value, _ := strings.Cut(e.list[i], "="); e.same(n, name) {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// set gives a variable a value, in place of any it had.
+func (e *environ) set(name, value string) {
+	e.drop(func(n string) bool { return e.same(n, name) })
+	e.list = append(e.list, name+"="+value)
+}
+
+func (e *environ) drop(unwanted func(name string) bool) {
+	e.list = slices.DeleteFunc(slices.Clone(e.list), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return unwanted(name)
+	})
+}
+
+// ofClient is the environment in which a client itself runs. What it refers to in
+// a file is looked up here.
+func (d *Doctor) ofClient(c *clientconfig.Client) *environ {
+	e := &environ{os: d.goos(), list: d.Environ}
+	e.drop(func(name string) bool { return strings.HasPrefix(strings.ToUpper(name), "MCPMEND_") })
+	if c != nil && c.GUI {
+		if path := machine.GUIPath(e.os); path != "" {
+			e.set("PATH", path)
+		}
+	}
+	return e
+}
+
+// environment is what a client gives to the servers it starts, before the entry
+// has its say.
+func (d *Doctor) environment(c *clientconfig.Client) *environ {
+	e := d.ofClient(c)
+	if c == nil {
+		return e
+	}
+	switch c.Inherits {
+	case "no-secrets":
+		e.drop(looksWithheld)
+	case "few":
+		e.drop(func(name string) bool {
+			return !slices.ContainsFunc(fewNames, func(few string) bool { return few == name || e.os == "windows" && strings.EqualFold(few, name) })
+		})
+	}
+	return e
+}
+
+// withheld is what makes a client that keeps secrets to itself hold back a
+// variable. It is the client's idea of a secret and not ours.
+var withheld = regexp.MustCompile(`(?i)TOKEN|SECRET|PASSWORD|PASSWD|KEY|AUTH|CREDENTIAL|CREDS|PRIVATE|CERT`)
+
+func looksWithheld(name string) bool { return withheld.MatchString(name) }
+
+// fewNames are the variables that clients with a short list hand on.
+var fewNames = []string{
+	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
+	"PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+}
+
+func (d *Doctor) goos() string {
+	if d.System.OS != "" {
+		return d.System.OS
+	}
+	return runtime.GOOS
+}
+
+func (d *Doctor) home() string {
+	if d.System.Home != "" {
+		return d.System.Home
+	}
+	home, _ := os.UserHomeDir()
+	return home
+}
+
+// start is what the client would make of an entry, and what is wrong with the
+// variables in it.
+func (d *Doctor) start(s *clientconfig.Server, f *clientconfig.File) (Start, []Finding) {
+	client := s.Client
+	if client == nil {
+		client = f.Client
+	}
+	as := client
+	if d.As != nil {
+		as = d.As
+	}
+	x := &expansion{doctor: d, client: client, server: s, env: d.ofClient(as)}
+	st := Start{Transport: s.Transport, Dir: d.folder(as, s, x)}
+	if s.URL.Text != "" {
+		st.URL = x.expand("url", "", s.URL)
+		st.Header = x.headers()
+	} else if s.Command.Text != "" {
+		st.Command = []string{x.expand("command", "", s.Command)}
+		for _, a := range s.Args {
+			st.Command = append(st.Command, x.expand("args", "", a))
+		}
+		st.Env = x.variables(d.environment(as)).list
+	}
+	return st, x.found
+}
+
+// folder is where the client starts the server: where the entry says, or where
+// the client itself works. A terminal's client works in the project, an app from
+// the desktop only as far as the project's own file goes.
+func (d *Doctor) folder(c *clientconfig.Client, s *clientconfig.Server, x *expansion) string {
+	base := d.home()
+	if d.System.Project != "" && (!c.GUI || s.Scope == "project" || s.Scope == "local") {
+		base = d.System.Project
+	}
+	if s.Cwd.Text == "" {
+		return base
+	}
+	at := site{environ: *x.env, dir: base}
+	return at.absolute(x.expand("cwd", "", s.Cwd))
+}
+
+// expansion replaces the variables of one entry as its client does, and notes
+// what is wrong with them.
+type expansion struct {
+	doctor *Doctor
+	client *clientconfig.Client
+	server *clientconfig.Server
+	env    *environ // of the client
+	found  []Finding
+}
+
+// expand is a value as the client hands it on. part says where it stands in the
+// entry, and variable is its name if it is one of the entry's own.
+func (x *expansion) expand(part, variable string, v clientconfig.Value) string {
+	var out strings.Builder
+	rest := 0
+	for _, r := range x.client.References(part, v.Text) {
+		out.WriteString(v.Text[rest:r.Start])
+		rest = r.Start + len(r.Text)
+		out.WriteString(x.resolve(part, variable, v, r))
+	}
+	out.WriteString(v.Text[rest:])
+	x.look(part, variable, v)
+	return out.String()
+}
+
+func (x *expansion) resolve(part, variable string, v clientconfig.Value, r clientconfig.Reference) string {
+	if !r.Expanded {
+		x.foreign(part, variable, v, r)
+		return r.Text
+	}
+	switch r.Source {
+	case clientconfig.Asked, clientconfig.Secret:
+		x.asked(v, r)
+		return r.Text
+	case clientconfig.Builtin:
+		switch r.Name {
+		case "workspaceFolder":
+			return x.doctor.System.Project
+		case "userHome":
+			return x.doctor.home()
+		}
+		x.asked(v, r)
+		return r.Text
+	}
+	if value, ok := x.env.lookup(r.Name); ok {
+		return value
+	}
+	if r.HasDefault {
+		return r.Default
+	}
+	x.unset(part, variable, v, r)
+	if x.client.Variables.Unset == "kept" {
+		return r.Text
+	}
+	return ""
+}
+
+// unset notes a reference to a variable that the client does not have.
+func (x *expansion) unset(part, variable string, v clientconfig.Value, r clientconfig.Reference) {
+	if part == "args" && x.own(r.Name) {
+		return // the entry sets it, so the server may look it up by itself
+	}
+	becomes := "nothing stands in its place"
+	if x.client.Variables.Unset == "kept" {
+		becomes = "the server is given the text " + r.Text
+	}
+	f := x.finding(kindUnset, part, variable, v, r)
+	f.Explanation = fmt.Sprintf("%s is not set in the environment of %s, so %s.", r.Name, x.client.Name, becomes)
+	x.found = append(x.found, f)
+}
+
+// foreign notes a spelling that this client hands on as it is.
+func (x *expansion) foreign(part, variable string, v clientconfig.Value, r clientconfig.Reference) {
+	if r.Source == clientconfig.Builtin && r.Form == "{{NAME}}" {
+		return // a template of the server's own
+	}
+	if part == "args" && (x.own(r.Name) || isShell(x.server.Command.Text)) {
+		return // the server or the shell replaces it
+	}
+	f := x.finding(kindForeignReference, part, variable, v, r)
+	if part == "args" && (r.Form == "$NAME" || r.Form == "%NAME%") {
+		f.Severity = Warning // it may be meant as it stands
+	}
+	f.problem.Want = respelt(x.client, part, r)
+	f.Explanation = fmt.Sprintf("%s does not replace %s here; the server is given these very characters.", x.client.Name, r.Text)
+	if f.problem.Want != "" {
+		f.Explanation = fmt.Sprintf("%s does not know the spelling %s; it writes %s.", x.client.Name, r.Text, f.problem.Want)
+	}
+	x.found = append(x.found, f)
+}
+
+// asked notes what only the running client knows.
+func (x *expansion) asked(v clientconfig.Value, r clientconfig.Reference) {
+	f := x.finding(kindAsked, "", "", v, r)
+	f.Severity = Warning
+	f.Explanation = fmt.Sprintf("%s asks a person for %s or keeps it in a store of its own, so the server cannot be started from here.", x.client.Name, r.Name)
+	x.found = append(x.found, f)
+}
+
+// finding is what all findings about a reference have in common. What stands in
+// the environment of a server or in a header may be more than it needs; it is a
+// cause only if the server then fails. Nothing works with a command, an argument
+// or an address that is not there.
+func (x *expansion) finding(kind, part, variable string, v clientconfig.Value, r clientconfig.Reference) Finding {
+	f := finding(AtVariables, kind, Broken, v.At)
+	if part == "env" || part == "headers" {
+		f.Severity = Warning
+	}
+	f.pieces.Variable = r.Name
+	f.entryVariable = variable
+	f.problem = &clientconfig.Problem{Kind: clientconfig.Kind(kind), At: v.At, Path: v.Path, Server: x.server.Name.Text, Have: r.Text}
+	if r.HasDefault {
+		f.problem.Have = "${" + r.Name + ":-…}" // the default may be a secret
+	}
+	f.Evidence = []string{where(part, variable) + " refers to " + r.Name}
+	return f
+}
+
+func finding(stage Stage, kind string, severity Severity, at clientconfig.Position) Finding {
+	return Finding{ID: string(stage) + "." + kind, Stage: stage, Kind: kind, Severity: severity, At: place(at), Confidence: 1}
+}
+
+// where names a part of an entry in words.
+func where(part, variable string) string {
+	switch part {
+	case "args":
+		return "an argument"
+	case "env":
+		return "the variable " + variable
+	case "headers":
+		return "the header " + variable
+	case "":
+		return "the entry"
+	}
+	return "the " + part
+}
+
+// own reports whether the entry sets a variable itself.
+func (x *expansion) own(name string) bool {
+	return slices.ContainsFunc(x.server.Env, func(p clientconfig.Pair) bool { return x.env.same(p.Name.Text, name) }) ||
+		slices.ContainsFunc(x.server.EnvFrom, func(v clientconfig.Value) bool { return x.env.same(v.Text, name) })
+}
+
+// respelt is a reference in the spelling of a client, "" if it has none for this
+// part of an entry.
+func respelt(c *clientconfig.Client, part string, r clientconfig.Reference) string {
+	if !slices.Contains(c.Variables.In, part) || r.Source != clientconfig.Environment {
+		return ""
+	}
+	for _, form := range c.Variables.Forms {
+		if r.HasDefault != strings.Contains(form, "DEFAULT") {
+			continue
+		}
+		spelt := strings.Replace(strings.Replace(form, "DEFAULT", r.Default, 1), "NAME", r.Name, 1)
+		if refs := c.References(part, spelt); len(refs) == 1 && refs[0].Source == clientconfig.Environment && refs[0].Expanded {
+			return spelt
+		}
+	}
+	return ""
+}
+
+func isShell(command string) bool {
+	switch programName(command) {
+	case "sh", "bash", "zsh", "dash", "fish", "ksh", "cmd", "powershell", "pwsh":
+		return true
+	}
+	return false
+}
+
+// programName is the name of a program without folder and ending, for either kind
+// of path.
+func programName(command string) string {
+	name := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
+	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+// headers are what the client sends along.
+func (x *expansion) headers() []string {
+	var out []string
+	for _, h := range x.server.Headers {
+		out = append(out, h.Name.Text+": "+x.expand("headers", h.Name.Text, h.Value))
+	}
+	for _, h := range x.server.HeadersFrom {
+		value, ok := x.env.lookup(h.Value.Text)
+		if !ok {
+			x.unset("headers", h.Name.Text, h.Value, named(h.Value))
+			continue
+		}
+		if h.Name.Text == "Authorization" && x.client.Entry.BearerFrom != "" && !strings.Contains(value, " ") {
+			value = "Bearer " + value
+		}
+		out = append(out, h.Name.Text+": "+value)
+	}
+	return out
+}
+
+// named is a variable that stands in an entry by its name alone.
+func named(v clientconfig.Value) clientconfig.Reference {
+	return clientconfig.Reference{Text: v.Text, Name: v.Text, Expanded: true}
+}
+
+// variables is an environment with those of the entry.
+func (x *expansion) variables(e *environ) *environ {
+	for _, v := range x.server.EnvFrom {
+		if value, ok := x.env.lookup(v.Text); ok {
+			e.set(v.Text, value)
+		} else {
+			x.unset("env", v.Text, v, named(v))
+		}
+	}
+	if x.server.EnvFile.Text != "" {
+		at := site{environ: *x.env, dir: x.doctor.System.Project}
+		for _, pair := range readEnvFile(at.absolute(x.expand("envFile", "", x.server.EnvFile))) {
+			e.set(pair[0], pair[1])
+		}
+	}
+	for _, p := range x.server.Env {
+		e.set(p.Name.Text, x.expand("env", p.Name.Text, p.Value))
+	}
+	return e
+}
+
+// readEnvFile reads the lines NAME=value of a file; a file that cannot be read has
+// none.
+func readEnvFile(path string) [][2]string {
+	const most = 1 << 20
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var out [][2]string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
+		name, value, ok := strings.Cut(line, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		out = append(out, [2]string{name, value})
+	}
+	return out
+}
+
+// look notes what is wrong with a value whatever the client makes of it: it is the
+// text of a manual, or a secret where everybody can read it.
+func (x *expansion) look(part, variable string, v clientconfig.Value) {
+	if len(x.client.References(part, v.Text)) > 0 {
+		return
+	}
+	if isPlaceholder(part, v.Text) {
+		f := finding(AtVariables, kindPlaceholder, Warning, v.At)
+		f.pieces.Variable, f.entryVariable = variable, variable
+		f.problem = &clientconfig.Problem{Kind: kindPlaceholder, At: v.At, Path: v.Path, Server: x.server.Name.Text}
+		f.Evidence = []string{where(part, variable) + " holds the text of an example"}
+		f.Explanation = fmt.Sprintf("%s still holds the text of an example where a real value belongs.", upperFirst(where(part, variable)))
+		x.found = append(x.found, f)
+		return
+	}
+	if x.server.Scope == "project" && isPlainSecret(part, variable, v.Text) {
+		f := finding(AtVariables, kindPlainSecret, Warning, v.At)
+		f.pieces.Variable, f.entryVariable = variable, variable
+		f.problem = &clientconfig.Problem{Kind: kindPlainSecret, At: v.At, Path: v.Path, Server: x.server.Name.Text}
+		f.Evidence = []string{where(part, variable) + " holds a secret in clear"}
+		f.Explanation = "The secret stands in a file of the project, where everybody who has the project can read it."
+		x.found = append(x.found, f)
+	}
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+var (
+	// What people write where a value belongs: <token>, YOUR_API_KEY, xxxx, changeme.
+	placeholderWords = regexp.MustCompile(`(?i)^(<[^<>]+>|\[(your|insert|api|token)[^\]]*\]|\{(your|insert)[^}]*\}` +
+		`|(insert|enter|paste|put|add|replace)[-_ ](your|with|this|me|the|here).*` +
+		`|your[-_ ]?[a-z0-9_ -]*(key|token|secret|password|id|name|url|host|value|here)s?([-_ ]here)?` +
+		`|my[-_ ]?(api|access|secret|super)?[-_ ]?(key|token|secret|password)` +
+		`|[a-z0-9_-]*[-_ ]here|change[-_ ]?me|replace[-_ ]?me|todo|placeholder|redacted|x{3,}|\*{3,}|\.{3,}|…` +
+		`|(sk|pk|ghp|gho|github_pat|xox[bp]|glpat)[-_](x{3,}|\.{3,}|\*{3,}|…|your.*)` +
+		`|(sk|ghp|xoxb|glpat)[-_]?\.\.\.)$`)
+	placeholderPath = regexp.MustCompile(`(?i)^(/path/to/|[a-z]:\\path\\to\\|/absolute/path/|path/to/|<[^<>]*path[^<>]*>)`)
+)
+
+// isPlaceholder reports whether a value was copied from a manual and never filled
+// in.
+func isPlaceholder(part, value string) bool {
+	value = strings.TrimSpace(value)
+	switch part {
+	case "env":
+	case "headers":
+		if _, credentials, ok := strings.Cut(value, " "); ok {
+			value = credentials
+		}
+	case "args", "command", "cwd":
+		if placeholderPath.MatchString(value) {
+			return true
+		}
+		if part == "args" {
+			if _, after, ok := strings.Cut(value, "="); ok {
+				value = after
+			}
+			return strings.HasPrefix(value, "<") && placeholderWords.MatchString(value) || bareExample.MatchString(value)
+		}
+		return false
+	case "url":
+		return strings.Contains(value, "<") && strings.Contains(value, ">") || strings.Contains(strings.ToUpper(value), "YOUR_")
+	}
+	return placeholderWords.MatchString(value) || placeholderPath.MatchString(value)
+}
+
+// bareExample is a placeholder in capitals, which no argument is by accident.
+var bareExample = regexp.MustCompile(`^YOUR[-_][A-Z0-9_-]+$|^[A-Z0-9_-]+_HERE$`)
+
+var (
+	secretName  = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTHORIZATION|CREDENTIAL|_PAT|_KEY)$|^(KEY|PAT)$|(?i)^x-api-key$`)
+	secretValue = regexp.MustCompile(`(^|[=: ])(ghp_|gho_|github_pat_|glpat-|xox[abp]-|sk-|sk_live_|AKIA|AIza|ntn_|secret_|hf_|npm_|dop_v1_)[A-Za-z0-9_-]{12,}`)
+)
+
+// isPlainSecret reports whether a value is a secret that stands for itself.
+func isPlainSecret(part, name, value string) bool {
+	if secretValue.MatchString(value) {
+		return true
+	}
+	return (part == "env" || part == "headers") && secretName.MatchString(name) && len(value) >= 8 && !strings.HasPrefix(value, "/")
+}

@@ -1,0 +1,222 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
+
+// Edits are made twice: on a copy, to see whether they help, and again if the
+// client has written its file in the meantime. So each one finds its place by the
+// server's name, and makes sure that what it is about to replace is still what the
+// finding was about.
+
+var errOtherNow = errors.New("the entry has changed in the meantime")
+
+// editServer is an edit of the case's entry. path is for people.
+func (t *treatment) editServer(path clientconfig.Path, apply func(*clientconfig.File, *clientconfig.Server) (*clientconfig.File, error)) Edit {
+	name := t.c.Name
+	return Edit{File: t.file.Path, Path: path, apply: func(f *clientconfig.File) (*clientconfig.File, error) {
+		s := f.Server(name)
+		if s == nil {
+			return nil, errOtherNow
+		}
+		return apply(f, s)
+	}}
+}
+
+// editFile is an edit of the file as a whole.
+func (t *treatment) editFile(path clientconfig.Path, apply func(*clientconfig.File) (*clientconfig.File, error)) Edit {
+	return Edit{File: t.file.Path, Path: path, apply: apply}
+}
+
+// line is the program of an entry with its arguments.
+func line(s *clientconfig.Server) []string {
+	words := []string{s.Command.Text}
+	for _, a := range s.Args {
+		words = append(words, a.Text)
+	}
+	return words
+}
+
+// argsPath is where the arguments stand, or would.
+func argsPath(s *clientconfig.Server) clientconfig.Path {
+	parent := func(p clientconfig.Path) clientconfig.Path { return slices.Clone(p[:len(p)-1]) }
+	e := &s.Client.Entry
+	switch {
+	case len(s.Args) > 0:
+		return parent(s.Args[0].Path)
+	case e.CommandList && s.Command.Path != nil:
+		return parent(s.Command.Path)
+	case e.CommandPath != "" && len(s.Command.Path) > len(s.Path)+1: // an object of an older file
+		return append(parent(s.Command.Path), e.Args)
+	}
+	return under(s.Path, e.Args)
+}
+
+// under is a part of an entry by its name, which may have dots.
+func under(path clientconfig.Path, name string) clientconfig.Path {
+	return append(slices.Clone(path), strings.Split(name, ".")...)
+}
+
+// setLine writes another command line, touching the words that differ alone.
+func (t *treatment) setLine(words ...string) Edit {
+	was := line(t.server)
+	path := argsPath(t.server)
+	if words[0] != was[0] {
+		path = t.server.Command.Path
+	}
+	return t.editServer(path, func(f *clientconfig.File, s *clientconfig.Server) (*clientconfig.File, error) {
+		if !slices.Equal(line(s), was) {
+			return nil, errOtherNow
+		}
+		e := &s.Client.Entry
+		if e.CommandList {
+			return f.SetTexts(argsPath(s), words)
+		}
+		var err error
+		if words[0] != was[0] {
+			if f, err = f.Set(s.Command.Path, words[0]); err != nil {
+				return nil, err
+			}
+		}
+		if slices.Equal(words[1:], was[1:]) {
+			return f, nil
+		}
+		return f.SetTexts(argsPath(s), words[1:])
+	})
+}
+
+// setEnv sets a variable of the entry; was is what it holds now, "" if it is not
+// there.
+func (t *treatment) setEnv(name, was, value string) Edit {
+	path := envPath(t.server, name)
+	return t.editServer(path, func(f *clientconfig.File, s *clientconfig.Server) (*clientconfig.File, error) {
+		if s.Client.Entry.Env == "" {
+			return nil, fmt.Errorf("%w: %s has no place for variables", clientconfig.ErrEdit, s.Client.Name)
+		}
+		if now, _ := envOf(s, name); now != was {
+			return nil, errOtherNow
+		}
+		return f.Set(envPath(s, name), value)
+	})
+}
+
+func envPath(s *clientconfig.Server, name string) clientconfig.Path {
+	for _, p := range s.Env {
+		if p.Name.Text == name {
+			return p.Value.Path
+		}
+	}
+	if len(s.Env) > 0 {
+		p := s.Env[0].Value.Path
+		return append(slices.Clone(p[:len(p)-1]), name)
+	}
+	return append(under(s.Path, s.Client.Entry.Env), name)
+}
+
+// envOf is what the entry says of a variable.
+func envOf(s *clientconfig.Server, name string) (string, bool) {
+	if s == nil {
+		return "", false
+	}
+	for _, p := range s.Env {
+		if p.Name.Text == name {
+			return p.Value.Text, true
+		}
+	}
+	return "", false
+}
+
+// setValue replaces a text of the entry.
+func (t *treatment) setValue(v clientconfig.Value, text string) Edit {
+	return t.editServer(v.Path, func(f *clientconfig.File, s *clientconfig.Server) (*clientconfig.File, error) {
+		if now, ok := f.Text(v.Path); !ok || now != v.Text || !slices.Equal(v.Path[:len(s.Path)], s.Path) {
+			return nil, errOtherNow
+		}
+		return f.Set(v.Path, text)
+	})
+}
+
+// rename gives a member of the file another name.
+func (t *treatment) rename(path clientconfig.Path, name string) Edit {
+	return t.editFile(path, func(f *clientconfig.File) (*clientconfig.File, error) { return f.Rename(path, name) })
+}
+
+// A part is a value of an entry and what kind of part it is, as
+// [clientconfig.Client.References] names them.
+type part struct {
+	kind string
+	name string // of a variable or header
+	clientconfig.Value
+}
+
+// parts are all values of an entry in which a variable, a host or a port may stand.
+func parts(s *clientconfig.Server) []part {
+	if s == nil {
+		return nil
+	}
+	var all []part
+	add := func(kind, name string, v clientconfig.Value) {
+		if v.Path != nil {
+			all = append(all, part{kind, name, v})
+		}
+	}
+	add("command", "", s.Command)
+	for _, a := range s.Args {
+		add("args", "", a)
+	}
+	for _, p := range s.Env {
+		add("env", p.Name.Text, p.Value)
+	}
+	add("cwd", "", s.Cwd)
+	add("url", "", s.URL)
+	for _, p := range s.Headers {
+		add("headers", p.Name.Text, p.Value)
+	}
+	return all
+}
+
+// base is the name of a program without folder and ending, as the system sees it.
+func (s *sources) base(command string) string {
+	if s.os == "windows" {
+		command = strings.ToLower(strings.ReplaceAll(command, `\`, "/"))
+		for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
+			command = strings.TrimSuffix(command, ending)
+		}
+	}
+	return command[strings.LastIndex(command, "/")+1:]
+}
+
+// folder is where a program stands.
+func (s *sources) folder(path string) string {
+	if s.os == "windows" {
+		return path[:max(strings.LastIndexAny(path, `\/`), 0)]
+	}
+	return filepath.Dir(path)
+}
+
+func (s *sources) listSeparator() string {
+	if s.os == "windows" {
+		return ";"
+	}
+	return ":"
+}
+
+// quote writes a word for a shell, for people to paste.
+func (s *sources) quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@=,~", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	if s.os == "windows" {
+		return `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

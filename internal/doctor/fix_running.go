@@ -1,0 +1,100 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
+
+// patience is how long a slow server is given before something else is suspected.
+var patience = []time.Duration{30 * time.Second, 60 * time.Second}
+
+func timedOut(_ context.Context, t *treatment) []Fix {
+	var fixes []Fix
+	for _, wait := range patience {
+		fixes = append(fixes, t.moreTime(wait))
+	}
+	does := "start the command by hand and look what it waits for; often something that it needs is not installed"
+	if t.server != nil && t.server.URL.Path != nil {
+		does = "look whether the server behind the URL is up; it takes the connection and does not answer"
+	}
+	return or(fixes, never("by_hand", t.c.Runs, "%s", does))
+}
+
+// moreTime lets the server have more time, and says so in the client's own field if
+// it has one.
+func (t *treatment) moreTime(wait time.Duration) Fix {
+	e := &t.client.Entry
+	seconds := int(wait / time.Second)
+	plain := Fix{Name: "wait_longer", Class: Auto, Does: fmt.Sprintf("look again with %d s", seconds), wait: wait}
+	if t.server == nil || e.Timeout == "" || t.file == nil {
+		return plain
+	}
+	written := seconds
+	if e.TimeoutUnit == "ms" {
+		written *= 1000
+	}
+	if now, err := strconv.Atoi(t.server.Timeout.Text); err == nil && now >= written {
+		return plain
+	}
+	edit := t.editServer(under(t.server.Path, e.Timeout), func(f *clientconfig.File, s *clientconfig.Server) (*clientconfig.File, error) {
+		if s.Timeout.Text != t.server.Timeout.Text {
+			return nil, errOtherNow
+		}
+		return f.Set(under(s.Path, e.Timeout), written)
+	})
+	fixes := t.fix("startup_timeout", Auto, fmt.Sprintf("give the server %d s to start (%q)", seconds, e.Timeout), edit)
+	if fixes == nil {
+		return plain
+	}
+	fixes[0].wait = wait
+	return fixes[0]
+}
+
+// inUse is something that another process holds. Nobody is ended for it.
+func inUse(_ context.Context, t *treatment) []Fix {
+	does := "close the other program that holds what the server needs"
+	if port := t.f.pieces.Port; port != 0 {
+		does = fmt.Sprintf("close the other program that listens on port %d, or give the server another port", port)
+	}
+	byHand := never("by_hand", "", "%s", does)
+	flag := fault.RemedyIn(t.evidence()).Flag
+	if flag == "" || t.server == nil || t.server.Command.Path == nil || slices.Contains(line(t.server), flag) {
+		return []Fix{byHand}
+	}
+	does = fmt.Sprintf("add %s, which the server itself recommends for running beside another copy", flag)
+	return or(t.fix("isolated", Ask, does, t.setLine(append(line(t.server), flag)...)), byHand)
+}
+
+// polluted is a server that writes more than messages to standard output; mcpmend
+// run keeps the rest from the client.
+func polluted(_ context.Context, t *treatment) []Fix {
+	byHand := never("report_it", "mcpmend report "+t.quote(t.c.Name), "report it to the makers of the server: its log belongs on standard error")
+	if t.self == "" || t.server == nil || t.server.Command.Path == nil || t.server.Command.Text == t.self {
+		return []Fix{byHand}
+	}
+	words := append([]string{t.self, "run", "--"}, line(t.server)...)
+	return or(t.fix("wrap", Ask, "put the server behind mcpmend run, which keeps other lines from the client", t.setLine(words...)), byHand)
+}
+
+func noTools(_ context.Context, t *treatment) []Fix {
+	return []Fix{never("by_hand", "", "look in the server's documentation whether it wants a setting or a sign-in before it offers tools")}
+}
+
+func schemaRejected(_ context.Context, t *treatment) []Fix {
+	return []Fix{never("report_it", "mcpmend report "+t.quote(t.c.Name), "report it to the makers of the server, and switch the tool off in %s until then", t.client.Name)}
+}
+
+func tooManyTools(_ context.Context, t *treatment) []Fix {
+	return []Fix{never("by_hand", "", "switch tools or servers off in %s that you do not need", t.client.Name)}
+}
+
+// reported is what nobody but the makers can mend, with what was seen to show them.
+func reported(_ context.Context, t *treatment) []Fix {
+	return []Fix{never("report_it", "mcpmend report "+t.quote(t.c.Name), "read what the server wrote last, and report it to its makers")}
+}

@@ -1,0 +1,186 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
+)
+
+// judge closes a case that was probed: exit code, last words, the moment and the
+// entry are joined into one cause.
+func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
+	if saw.Fault == nil {
+		if mismatch := wrongTransport(c, saw); mismatch != nil {
+			c.settle(Dead, mismatch, found)
+			return
+		}
+		found = append(found, noise(c, saw)...)
+		found = append(found, judgeTools(saw.Tools)...)
+		for i := range found {
+			if found[i].At == (Place{}) {
+				found[i].At = c.At
+			}
+		}
+		c.close(nil, found)
+		return
+	}
+	diagnosis := fault.Diagnose(saw.Fault.Evidence)
+	cause := diagnosed(c, saw, diagnosis)
+	if saw.Busy != "" && isBusy(diagnosis.Kind) {
+		cause.Severity = Warning
+		cause.Evidence = append(cause.Evidence, saw.Busy)
+		c.settle(InUse, cause, found)
+		return
+	}
+	state := stateOf(cause)
+	if reason := explains(found, diagnosis); reason != nil {
+		reason.Severity = Broken
+		reason.Evidence = append(reason.Evidence, cause.Evidence...)
+		cause = reason
+	}
+	c.settle(state, cause, found)
+}
+
+// settle closes a case with its cause and what else was found. What merely
+// follows from the cause is left out.
+func (c *Case) settle(state State, cause *Finding, found []Finding) {
+	c.State, c.Cause = state, cause
+	for _, f := range found {
+		if f.ID != cause.ID && f.Kind != kindAsked {
+			c.Also = append(c.Also, f)
+		}
+	}
+}
+
+// diagnosed turns what a server died of into a finding.
+func diagnosed(c *Case, saw *Sighting, dg fault.Diagnosis) *Finding {
+	stage := AtStart
+	if n := len(saw.Steps); n > 0 {
+		stage = saw.Steps[n-1].Stage
+	}
+	return &Finding{
+		ID: string(stage) + "." + string(dg.Kind), Stage: stage, Kind: string(dg.Kind), Severity: Broken, At: c.At,
+		Evidence: evidence(saw), Explanation: secret.Scrub(dg.Explanation), Confidence: dg.Confidence, pieces: dg.Pieces, hint: secret.Scrub(dg.SuggestedFix),
+	}
+}
+
+// evidence lists what was seen, the most telling first.
+func evidence(saw *Sighting) []string {
+	e := saw.Fault.Evidence
+	var lines []string
+	switch {
+	case e.Signal != "":
+		lines = append(lines, "ended by "+e.Signal)
+	case e.Exited:
+		lines = append(lines, fmt.Sprintf("exit %d", e.ExitCode))
+	case e.HTTPStatus != 0:
+		lines = append(lines, fmt.Sprintf("HTTP %d", e.HTTPStatus))
+	}
+	const most = 6
+	for _, l := range e.Stderr[max(0, len(e.Stderr)-most):] {
+		lines = append(lines, "stderr: "+secret.Scrub(l))
+	}
+	for _, l := range saw.Noise[:min(len(saw.Noise), 2)] {
+		lines = append(lines, "stdout: "+secret.Scrub(l))
+	}
+	if e.Text != "" && (len(e.Stderr) == 0 || !e.Exited) {
+		lines = append(lines, secret.Scrub(e.Text))
+	}
+	return lines
+}
+
+// explains finds what was seen in the entry already and accounts for a failure:
+// a variable that is not there, or is but says nothing.
+func explains(found []Finding, dg fault.Diagnosis) *Finding {
+	var order []string
+	switch dg.Kind {
+	case fault.MissingEnvVar, fault.AuthFailed, fault.Unknown, fault.ServerCrashed, fault.ConfigInvalid, fault.DNS, fault.ConnectionRefused, fault.WrongEndpoint, fault.ToolFailure:
+		order = []string{kindForeignReference, kindUnset, kindPlaceholder}
+	}
+	for _, kind := range order {
+		for _, f := range found {
+			named := dg.Pieces.Variable == "" || f.pieces.Variable == "" || f.pieces.Variable == dg.Pieces.Variable || f.entryVariable == dg.Pieces.Variable
+			if f.Kind == kind && named {
+				return &f
+			}
+		}
+	}
+	return nil
+}
+
+// wrongTransport: the server was reached, but not in the way that the entry tells
+// the client to.
+func wrongTransport(c *Case, saw *Sighting) *Finding {
+	if c.server == nil || c.server.URL.Text == "" {
+		return nil
+	}
+	want, have := c.server.Transport, saw.Transport
+	if want == clientconfig.Unknown || have == clientconfig.Unknown || want == have {
+		return nil
+	}
+	at := c.At
+	if c.server.Type.Path != nil {
+		at = place(c.server.Type.At)
+	}
+	return &Finding{
+		ID: string(AtHandshake) + "." + string(fault.TransportMismatch), Stage: AtHandshake, Kind: string(fault.TransportMismatch),
+		Severity: Broken, At: at, Confidence: 1,
+		Evidence:    []string{fmt.Sprintf("the entry says %s, the server speaks %s", transportName(want), transportName(have))},
+		Explanation: fmt.Sprintf("%s would speak %s to a server that speaks %s.", name(c.file.Client), transportName(want), transportName(have)),
+	}
+}
+
+func transportName(t clientconfig.Transport) string {
+	switch t {
+	case clientconfig.HTTP:
+		return "Streamable HTTP"
+	case clientconfig.SSE:
+		return "SSE"
+	}
+	return string(t)
+}
+
+// noise: something else than messages on standard output. We skip such lines, as
+// some clients do; others lose the connection over the first one.
+func noise(c *Case, saw *Sighting) []Finding {
+	if len(saw.Noise) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, l := range saw.Noise[:min(len(saw.Noise), 3)] {
+		lines = append(lines, "stdout: "+secret.Scrub(l))
+	}
+	return []Finding{{
+		ID: string(AtPure) + "." + string(fault.StdoutPollution), Stage: AtPure, Kind: string(fault.StdoutPollution),
+		Severity: Warning, At: c.At, Evidence: lines, Confidence: 1,
+		Explanation: "The server writes lines to standard output that are no messages; some clients close the connection over that.",
+	}}
+}
+
+func isBusy(k fault.Kind) bool {
+	return slices.Contains([]fault.Kind{fault.PortInUse, fault.ResourceLocked, fault.SpawnConflict}, k)
+}
+
+// stateOf says in one word what a broken finding makes of a server.
+func stateOf(f *Finding) State {
+	switch {
+	case f.Kind == string(clientconfig.Misplaced):
+		return Misplaced
+	case f.Stage == AtFile || f.Stage == AtParse:
+		return Unreadable
+	case f.Kind == string(clientconfig.CommandHoldsArgs):
+		return Dead // the client tries
+	case f.Stage == AtShape:
+		return Skipped
+	}
+	switch fault.Kind(f.Kind) {
+	case fault.AuthFailed:
+		return SignIn
+	case fault.Timeout, fault.ServerHung:
+		return Unresponsive
+	}
+	return Dead
+}

@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcpmend/mcpmend/internal/secret"
+)
+
+// Machine is what a bug report says of where it was made.
+type Machine struct {
+	// Version is ours; System is such as "linux/amd64".
+	Version, System string
+	// Runtimes are versions of node, python and the like, each as "node v24.1.0".
+	Runtimes []string
+}
+
+// Markdown is a report of the case for a bug tracker: everything a maintainer asks
+// for first, and nothing that is secret. Home is replaced by "~" in it.
+func (c *Case) Markdown(m Machine, home string) string {
+	var b strings.Builder
+	title := c.Name
+	if title == "" {
+		title = "configuration file"
+	}
+	fmt.Fprintf(&b, "### %s: %s\n\n", title, c.headline())
+	b.WriteString("| | |\n|---|---|\n")
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "| %s | %s |\n", name, cell(value))
+		}
+	}
+	row("mcpmend", m.Version)
+	row("system", m.System)
+	row("runtimes", strings.Join(m.Runtimes, ", "))
+	if c.Client != "" {
+		row("client", strings.TrimSpace(c.Client+" "+c.Scope))
+	}
+	row("entry", c.At.String())
+	row("runs", code(c.Runs))
+	if c.Info != nil {
+		row("server", strings.TrimSpace(c.Info.Name+" "+c.Info.Version))
+		row("protocol", strings.TrimSpace(c.Info.Protocol+" "+c.Info.Transport))
+		row("tools", fmt.Sprint(len(c.Info.Tools)))
+	}
+
+	if len(c.Ladder) > 0 {
+		b.WriteString("\n| stage | | |\n|---|---|---|\n")
+		for _, s := range c.Ladder {
+			ok := "ok"
+			if !s.OK {
+				ok = "**failed**"
+			}
+			took := ""
+			if s.Took > 0 {
+				took = s.Took.Round(time.Millisecond).String()
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Stage, ok, cell(strings.TrimSpace(took+" "+s.Note)))
+		}
+	}
+	if c.Cause != nil {
+		fmt.Fprintf(&b, "\n**Cause** `%s` (confidence %.2f): %s\n", c.Cause.ID, c.Cause.Confidence, c.Cause.Explanation)
+		if len(c.Cause.Evidence) > 0 {
+			fmt.Fprintf(&b, "\n%s\n", fence(c.Cause.Evidence))
+		}
+		for _, f := range c.Cause.Fixes {
+			fmt.Fprintf(&b, "\n- %s (%s)", f.Does, f.Class)
+		}
+		if len(c.Cause.Fixes) > 0 {
+			b.WriteByte('\n')
+		}
+	}
+	text := secret.Scrub(b.String())
+	if home != "" && home != "/" {
+		text = strings.ReplaceAll(text, home, "~")
+	}
+	return text
+}
+
+// headline says in a few words how it is.
+func (c *Case) headline() string {
+	switch {
+	case c.Cause == nil:
+		return string(c.State)
+	case c.Cause.Severity == Broken:
+		return fmt.Sprintf("%s at %s", c.State, c.Cause.Stage)
+	}
+	return fmt.Sprintf("%s, %s", c.State, c.Cause.ID)
+}
+
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// cell keeps a text from ending the cell of a table it stands in.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(s)
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(s, "`", "'") + "`"
+}
+
+// fence quotes lines so that none of them can end the quotation: a server's words
+// are shown, not interpreted.
+func fence(lines []string) string {
+	text := strings.Join(lines, "\n")
+	mark := "```"
+	for strings.Contains(text, mark) {
+		mark += "`"
+	}
+	return mark + "text\n" + text + "\n" + mark
+}
+
+// IssueTemplate is for maintainers of servers: a field for their bug form that
+// brings them such a report.
+const IssueTemplate = `  - type: textarea
+    id: mcpmend-report
+    attributes:
+      label: Report
+      description: >
+        Run "mcpmend report NAME" with the server's name in your client's configuration
+        and paste what it prints. Secrets are hidden; please look it over all the same.
+      render: markdown
+    validations:
+      required: true
+`

@@ -1,0 +1,223 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
+
+// A Wrapping is what became of putting one server behind "mcpmend run", or of
+// taking it out again.
+type Wrapping struct {
+	Server string `json:"server"`
+	Client string `json:"client"`
+	File   string `json:"file"`
+	// Done: the entry is changed; in a plan, it would be.
+	Done bool `json:"done"`
+	// Reason is why it was left alone, in words for people.
+	Reason string `json:"reason,omitempty"`
+	Diffs  []Diff `json:"diffs,omitempty"`
+	// Undo is the ID of the change.
+	Undo   string `json:"undo,omitempty"`
+	Reload string `json:"reload,omitempty"`
+	// Tools is how many the server has, the same before and after.
+	Tools int `json:"tools,omitempty"`
+}
+
+// WrapOptions say how.
+type WrapOptions struct {
+	// Program is our own, as an absolute path that stays where it is. See
+	// StableProgram.
+	Program string
+	// Plan writes nothing and starts nothing.
+	Plan bool
+}
+
+// Wrap puts a server behind "mcpmend run", so that it is mended while it is used.
+// The entry is kept only if the server, started that way in the client's own
+// environment, has the very same tools as before.
+func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
+	w := &Wrapping{Server: c.Name, Client: c.Client, File: c.At.File}
+	if w.Reason = reasonNotToWrap(c); w.Reason != "" {
+		return w
+	}
+	f, s := d.reread(c)
+	if s == nil {
+		w.Reason = "the entry is gone"
+		return w
+	}
+	argv := append([]string{o.Program, "run", "--"}, argvOf(s)...)
+	if s.URL.Text != "" {
+		argv = []string{o.Program, "run", s.URL.Text}
+	}
+	changed, err := asCommand(f, s, argv)
+	d.finishWrapping(ctx, w, c, f, changed, err, o)
+	return w
+}
+
+// Unwrap takes a server out again. It need not work for that.
+func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
+	w := &Wrapping{Server: c.Name, Client: c.Client, File: c.At.File}
+	f, s := d.reread(c)
+	if s == nil {
+		w.Reason = "the entry is gone"
+		return w
+	}
+	inner, url := wrapped(s)
+	var changed *clientconfig.File
+	var err error
+	switch {
+	case url != "":
+		changed, err = asURL(f, s, url, d.speaks(ctx, url, o))
+	case inner != nil:
+		changed, err = asCommand(f, s, inner)
+	default:
+		w.Reason = "is not behind mcpmend"
+		return w
+	}
+	c = &Case{Name: c.Name, file: f, server: s} // nothing to compare with
+	d.finishWrapping(ctx, w, c, f, changed, err, o)
+	return w
+}
+
+func reasonNotToWrap(c *Case) string {
+	switch {
+	case c.server == nil:
+		return "the file cannot be read by its client"
+	case c.State == SignIn:
+		return "the client signs in to it itself, which mcpmend cannot do yet"
+	case c.State != Healthy && c.State != Degraded:
+		return fmt.Sprintf("is %s; mend it first", c.State)
+	case c.saw == nil:
+		return "was not started, so there is nothing to compare with"
+	}
+	if inner, url := wrapped(c.server); inner != nil || url != "" {
+		return "is behind mcpmend already"
+	}
+	if s := c.server; s.URL.Text != "" && (len(s.Headers) > 0 || len(s.HeadersFrom) > 0) {
+		return "its headers would have to stand on a command line, where others can read them"
+	}
+	return ""
+}
+
+// finishWrapping looks whether the changed entry does what the old one did, and
+// writes it.
+func (d *Doctor) finishWrapping(ctx context.Context, w *Wrapping, c *Case, f, changed *clientconfig.File, err error, o WrapOptions) {
+	if err != nil {
+		w.Reason = err.Error()
+		return
+	}
+	w.Diffs = []Diff{DiffOf(f, changed)}
+	if o.Plan {
+		w.Done = true
+		return
+	}
+	if c.saw != nil {
+		now := changed.Server(c.Name)
+		// Whoever approved the command has approved it behind us, too.
+		if d.needsApproval(now, changed) {
+			if err := d.Approvals.Approve(fingerprint(now)); err != nil {
+				w.Reason = err.Error()
+				return
+			}
+		}
+		after := d.reexamine(ctx, changed, c.Name)
+		if after == nil || after.saw == nil || after.saw.Fault != nil {
+			w.Reason, w.Diffs = "does not start behind mcpmend, so nothing was changed", nil
+			return
+		}
+		if !sameTools(c.saw.Tools, after.saw.Tools) {
+			w.Reason, w.Diffs = "has other tools behind mcpmend than before, so nothing was changed", nil
+			return
+		}
+		w.Tools = len(after.saw.Tools)
+	}
+	change, err := d.Store.Save(ctx, changed)
+	if errors.Is(err, clientconfig.ErrNoChange) {
+		w.Reason, w.Diffs = "is so already", nil
+		return
+	}
+	if err != nil && !change.Done {
+		w.Reason, w.Diffs = err.Error(), nil
+		return
+	}
+	w.Done, w.Undo, w.Reload = true, change.ID, f.Client.Reload
+}
+
+func sameTools(a, b []Tool) bool {
+	return slices.EqualFunc(a, b, func(a, b Tool) bool { return bytes.Equal(a.Definition, b.Definition) })
+}
+
+// reread reads the case's file again, since an earlier change may have been
+// written to it, and finds the entry.
+func (d *Doctor) reread(c *Case) (*clientconfig.File, *clientconfig.Server) {
+	f := clientconfig.Open(c.file.Path, c.file.Client, d.System.Project, c.file.Places...)
+	for _, s := range f.Servers {
+		if slices.Equal(s.Path, c.server.Path) {
+			return f, s
+		}
+	}
+	return f, nil
+}
+
+// wrapped takes apart an entry that runs us: the command behind "--", or the URL.
+func wrapped(s *clientconfig.Server) (inner []string, url string) {
+	argv := argvOf(s)
+	if len(argv) < 3 || argv[1] != "run" {
+		return nil, ""
+	}
+	program := path.Base(strings.ReplaceAll(argv[0], `\`, "/"))
+	if strings.TrimSuffix(program, ".exe") != "mcpmend" {
+		return nil, ""
+	}
+	if i := slices.Index(argv, "--"); i >= 0 {
+		return argv[i+1:], ""
+	}
+	if last := argv[len(argv)-1]; strings.HasPrefix(last, "http://") || strings.HasPrefix(last, "https://") {
+		return nil, last
+	}
+	return nil, ""
+}
+
+// speaks finds out over which transport a URL is to be spoken to. If that cannot
+// be had, it is the one that is not on its way out.
+func (d *Doctor) speaks(ctx context.Context, url string, o WrapOptions) clientconfig.Transport {
+	if d.Probe != nil && !o.Plan && !d.Static {
+		if t := d.Probe(ctx, Start{URL: url, Timeout: d.Timeout}).Transport; t != clientconfig.Unknown {
+			return t
+		}
+	}
+	return clientconfig.HTTP
+}
+
+// cacheMarks are in the path of a program that a package runner has unpacked for
+// one use, or a compiler built for one run.
+var cacheMarks = []string{"/_npx/", "/dlx-", "/.bun/install/cache/", "/bunx-", "/.cache/uv/", "/uv/archive-v", "/go-build", "/pnpm/dlx/", "/.yarn/berry/cache/"}
+
+// StableProgram says whether a path may be written into a configuration: it has to
+// be there tomorrow. executable is our own, as the system names it.
+func StableProgram(executable string) (string, error) {
+	file, err := filepath.EvalSymlinks(executable)
+	if err != nil {
+		return "", err
+	}
+	slashed := filepath.ToSlash(file)
+	for _, mark := range cacheMarks {
+		if strings.Contains(slashed, mark) {
+			return "", fmt.Errorf("this mcpmend runs from a package runner's cache (%s), which may be emptied at any time: install it first", file)
+		}
+	}
+	// A link that a package manager keeps pointing at the newest version outlives
+	// what it points at.
+	if filepath.IsAbs(executable) {
+		return executable, nil
+	}
+	return file, nil
+}

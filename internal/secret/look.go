@@ -1,0 +1,121 @@
+package secret
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// isRandom tells keys from names: letters and digits in no order, and many
+// different ones, or letters whose case has no order. A name is made of words and
+// numbers.
+func isRandom(s string) bool {
+	m := measure(s)
+	return m.bits >= 3 && (m.digits >= 2 && m.mixed >= 4 || len(s) >= 20 && m.humps*5 >= len(s))
+}
+
+// isWord reports whether a text could be somebody's choice of words or numbers.
+func isWord(s string) bool {
+	m := measure(s)
+	return len(s) <= 64 && m.mixed <= 1 && m.humps*4 <= len(s) && m.strange == 0
+}
+
+type measures struct {
+	digits  int
+	mixed   int     // changes between a letter and a digit beside it
+	humps   int     // a small letter and a capital beside it
+	strange int     // neither letter nor digit, nor what joins words
+	bits    float64 // of Shannon's entropy for each character
+}
+
+func measure(s string) (m measures) {
+	var counts [256]int
+	for i := range len(s) {
+		c := s[i]
+		counts[c]++
+		switch {
+		case isDigit(c):
+			m.digits++
+		case !isLetter(c) && !strings.ContainsRune("-_./:,@ ", rune(c)):
+			m.strange++
+		}
+		if i == 0 {
+			continue
+		}
+		switch p := s[i-1]; {
+		case isDigit(c) && isLetter(p), isLetter(c) && isDigit(p):
+			m.mixed++
+		case 'a' <= p && p <= 'z' && 'A' <= c && c <= 'Z':
+			m.humps++
+		}
+	}
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			m.bits -= p * math.Log2(p)
+		}
+	}
+	return m
+}
+
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// isPath says by its beginning that a text is the path of a local file. The first
+// folder must be a word, since one in 64 keys in base64 begins with a slash.
+func isPath(s string) bool { return shapes().path.MatchString(s) }
+
+// isReference reports whether a text only names the place where a value is.
+func isReference(s string) bool { return shapes().reference.MatchString(s) }
+
+// isProse reports whether what stands behind a name is the rest of a sentence
+// ("API_KEY: not set"), or the name of a secret and not the secret itself
+// ("missing credentials: GITHUB_TOKEN").
+func isProse(s string) bool {
+	s = strings.TrimRight(s, ".,;:!?)")
+	switch {
+	case prose[strings.ToLower(s)], s == Mark, isReference(s):
+		return true
+	case !strings.ContainsFunc(s, func(r rune) bool { return r > 127 || isLetter(byte(r)) || isDigit(byte(r)) }):
+		return true
+	}
+	return shapes().identifier.MatchString(s) && Name(s)
+}
+
+// trivial values are settings, whatever their name.
+var trivial = set("true false null none nil yes no on off undefined required optional basic bearer digest oauth")
+
+var prose = set(`a an and any are as at be by can cannot could did do does empty error expected expired failed false flag
+	for found from given got has header https http if in incorrect invalid is it key malformed may missing must name needs nil no none not null of off on
+	only option optional or please rejected required requires revoked set should string the this to true undefined
+	unset use using value was were will with wrong yes you your
+	auth authentication authorization bearer basic credentials digest oauth realm scheme token tokens`)
+
+type allShapes struct {
+	privateKey, url, bearer, scheme, maker, webToken, login *regexp.Regexp
+	parameters, path, reference, identifier, commit         *regexp.Regexp
+}
+
+// shapes is what secrets look like. It is built when first needed: a server that
+// never fails never needs it.
+var shapes = sync.OnceValue(func() *allShapes {
+	return &allShapes{
+		privateKey: regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`),
+		url:        regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^\s"'<>` + "`" + `]+`),
+		// A scheme of HTTP, and its credentials.
+		bearer: regexp.MustCompile(`(?i)\b(bearer(?:\s|%20|\+)+)([A-Za-z0-9._~+/=-]{6,})`),
+		scheme: regexp.MustCompile(`(?i)\b((?:basic|token|apikey|bot|negotiate|dpop)\s+)([A-Za-z0-9._~+/=-]{8,})`),
+		// Makers of keys that mark them.
+		maker: regexp.MustCompile(`\b(?:(?:sk|pk|rk|fc|tvly|pplx|gsk|xai|key|whsec|re|lin_api|ntn|secret|figd|pat|r8|apify_api|lsv2_pt|lsv2_sk|nvapi|sntrys|sntryu|phc|phx|sbp)[-_][A-Za-z0-9_-]{12,}` +
+			`|(?:gh[pousr]_|github_pat_|glpat-|gldt-|xox[abeprs]-|xapp-|npm_|pypi-|hf_|dop_v1_|shpat_|ATATT|AIza|AKIA|ASIA|ya29\.|SG\.)[A-Za-z0-9_.=-]{8,})`),
+		webToken: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}`),
+		// As some database drivers write it: user:password@tcp(host)/name.
+		login:      regexp.MustCompile(`[\w.-]+:[^\s]+@((?:tcp|unix)\()`),
+		parameters: regexp.MustCompile(`^[\w-]+=(?:"[^"]*"?|[^\s,"]+)(?:, ?[\w-]+=(?:"[^"]*"?|[^\s,"]+))*`),
+		path:       regexp.MustCompile(`^(?:(?:file://|~|\.{1,2}|[A-Za-z]:)?[/\\]{1,2}[A-Za-z_.-]{1,20}(?:[/\\]|\.\w{1,8}$)|~[/\\]|[A-Za-z]:[/\\])`),
+		reference:  regexp.MustCompile(`^(?:\$\{[\w.:-]*\w\}|\$\{\{ ?[\w.]+ ?\}\}|\{env:\w+\}|\$[A-Z][A-Z_]+|%[A-Z][A-Z_]+%|<[A-Za-z _-]+>)$`),
+		identifier: regexp.MustCompile(`^(?:[A-Z][A-Z]*(?:_[A-Z0-9]+)+|[a-z]+(?:_[a-z]+)+)$`),
+		commit:     regexp.MustCompile(`(?i)(?:[@#]|/(?:commit|tree|blob|raw|archive)/|\b(?:commit|revision|rev|ref|sha|sha1|head|git|checkout|tree|tag|at|to):?=? )$`),
+	}
+})
