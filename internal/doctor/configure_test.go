@@ -49,6 +49,7 @@ func newRoom(t *testing.T, files map[string]string) *clinicRoom {
 	room := &clinicRoom{home: home, saw: Sighting{
 		Steps: []Step{{Stage: AtStart, OK: true}, {Stage: AtHandshake, OK: true}, {Stage: AtTools, OK: true}},
 		Info:  &Info{Name: "example", Tools: []string{"echo"}},
+		Tools: []Tool{{Name: "echo", InputSchema: []byte(`{"type":"object"}`)}},
 	}}
 	project := filepath.Join(home, "project")
 	if err := os.MkdirAll(project, 0o755); err != nil {
