@@ -53,7 +53,8 @@ func newWard(t *testing.T, class doctor.Class) *ward {
 		System: clientconfig.System{OS: "linux", Home: home, Root: filepath.Join(home, "root"), Getenv: func(string) string { return "" }},
 		Store:  &clientconfig.Store{Dir: filepath.Join(home, "state")},
 		Probe: func(context.Context, doctor.Start) doctor.Sighting {
-			return doctor.Sighting{Steps: []doctor.Step{{Stage: doctor.AtTools, OK: true}}, Info: &doctor.Info{Tools: []string{"echo"}}}
+			return doctor.Sighting{Steps: []doctor.Step{{Stage: doctor.AtTools, OK: true}}, Info: &doctor.Info{Tools: []string{"echo"}},
+				Tools: []doctor.Tool{{Name: "echo", InputSchema: []byte(`{"type":"object"}`)}}}
 		},
 	}
 	w.fix = doctor.Fix{Name: "split_command", Class: class, Does: "split the command into a program and its arguments"}
