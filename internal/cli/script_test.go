@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 			}))
 		},
 		"args": func() { args() },
+		"demo": demo,
 	})
 }
 
@@ -40,7 +41,10 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(home, 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
+			"exits":     exits,
+			"settle":    settle,
+			"validates": validates,
+			"hides":     hides,
 		},
 	})
 }

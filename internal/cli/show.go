@@ -349,7 +349,7 @@ func (v view) wellWords(c *doctor.Case) string {
 func nextStep(r *doctor.Report) string {
 	var fixable, pending, signIn, dead *doctor.Case
 	healthy := 0
-	for _, c := range r.Cases {
+	for _, c := range slices.Backward(r.Cases) { // so that the first one is named
 		switch {
 		case canHeal(c):
 			fixable = c
