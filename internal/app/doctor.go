@@ -34,7 +34,7 @@ func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
 		Environ:   o.Environ,
 		Probe:     Probe,
 		Store:     &clientconfig.Store{Dir: filepath.Join(state, "changes")},
-		Approvals: &doctor.Approvals{File: filepath.Join(state, "approved.json")},
+		Approvals: &doctor.Approvals{File: filepath.Join(state, "approved")},
 		Timeout:   o.Timeout,
 		As:        o.As,
 		Static:    o.Static,

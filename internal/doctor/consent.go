@@ -1,20 +1,225 @@
 package doctor
 
-import "github.com/mcpmend/mcpmend/internal/clientconfig"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
 
 // Approvals remembers which commands of project files a person has agreed to run.
-// An approval is bound to the hash of command, arguments, names of variables and
-// working folder: another command is another approval.
+// An approval is bound to the hash of the file's name, command, arguments, names of
+// variables and working folder: another command is another approval.
+//
+// They are lines at the end of a file that only its owner can read or write; a
+// file that others may write to is not believed. Any number of processes may use
+// it at once.
 type Approvals struct {
-	// File is where they are kept.
+	// File is where they are kept. It is made when first needed.
 	File string
 }
 
-// Approved reports whether a person has agreed to this command.
-func (a *Approvals) Approved(hash string) bool { return false }
+// What a line of the file says of a hash.
+const (
+	wordShown    = "shown"
+	wordApproved = "approved"
+)
 
-// Approve remembers that a person has agreed.
-func (a *Approvals) Approve(hash string) error { return nil }
+// shortHash is how much of a hash a person has to type. Approving by it is safe
+// because the whole hash is looked up among those that were shown.
+const shortHash = 12
+
+// Approved reports whether a person has agreed to the command with this hash, which
+// has to be whole.
+func (a *Approvals) Approved(hash string) bool {
+	lines, err := a.read()
+	return err == nil && len(hash) == hex.EncodedLen(sha256.Size) && lines[hash] == wordApproved
+}
+
+// Approve remembers that a person has agreed. The hash may be cut to its first
+// twelve characters if the command was shown before.
+func (a *Approvals) Approve(hash string) error {
+	hash = strings.ToLower(strings.TrimSpace(hash))
+	if len(hash) < shortHash || strings.Trim(hash, "0123456789abcdef") != "" || len(hash) > hex.EncodedLen(sha256.Size) {
+		return errors.New("an approval takes the hash that was shown with the command, at least 12 characters of it")
+	}
+	lines, err := a.read()
+	if err != nil {
+		return err
+	}
+	if len(hash) < hex.EncodedLen(sha256.Size) {
+		var whole []string
+		for known := range lines {
+			if strings.HasPrefix(known, hash) {
+				whole = append(whole, known)
+			}
+		}
+		switch len(whole) {
+		case 0:
+			return fmt.Errorf("no command with the hash %s was shown", hash)
+		case 1:
+			hash = whole[0]
+		default:
+			return fmt.Errorf("%d commands have a hash that begins with %s: type all of it", len(whole), hash)
+		}
+	}
+	if lines[hash] == wordApproved {
+		return nil
+	}
+	return a.append(wordApproved, hash)
+}
+
+// show remembers that a command waits for approval, so that the beginning of its
+// hash is enough to approve it. Where that fails the whole hash still works.
+func (a *Approvals) show(hash string) {
+	if lines, err := a.read(); err == nil && lines[hash] == "" {
+		_ = a.append(wordShown, hash)
+	}
+}
+
+// read returns what the file says of each hash. A line that was cut off says
+// nothing.
+func (a *Approvals) read() (map[string]string, error) {
+	lines := make(map[string]string)
+	info, err := os.Lstat(a.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return lines, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || !ownedByUs(info) || runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("%s is not believed: others may write to it", a.File)
+	}
+	text, err := os.ReadFile(a.File)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) != 3 || !strings.HasSuffix(line, "\n") || len(words[1]) != hex.EncodedLen(sha256.Size) {
+			continue
+		}
+		if lines[words[1]] != wordApproved {
+			lines[words[1]] = words[0]
+		}
+	}
+	return lines, nil
+}
+
+// append writes a line at once, so that lines of several processes never mix. It
+// begins with a line break, in case the one before was cut off by a crash.
+func (a *Approvals) append(word, hash string) error {
+	if err := os.MkdirAll(filepath.Dir(a.File), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(a.File, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "\n%s %s %s\n", word, hash, time.Now().UTC().Format(time.RFC3339))
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
 
 // fingerprint is what an approval is bound to.
-func fingerprint(s *clientconfig.Server) string { return "" }
+func fingerprint(s *clientconfig.Server) string {
+	what := struct {
+		File, Command string
+		Args          []string
+		Env           []string
+		From          []string
+		EnvFile, Cwd  string
+		URL           string
+		Headers       []string
+	}{File: s.File, Command: s.Command.Text, EnvFile: s.EnvFile.Text, Cwd: s.Cwd.Text, URL: s.URL.Text}
+	for _, a := range s.Args {
+		what.Args = append(what.Args, a.Text)
+	}
+	for _, p := range s.Env {
+		what.Env = append(what.Env, bound(s, "env", p))
+	}
+	for _, v := range s.EnvFrom {
+		what.From = append(what.From, v.Text)
+	}
+	for _, h := range s.Headers {
+		what.Headers = append(what.Headers, bound(s, "headers", h))
+	}
+	for _, h := range s.HeadersFrom {
+		what.Headers = append(what.Headers, h.Name.Text+" from "+h.Value.Text)
+	}
+	slices.Sort(what.Env)
+	slices.Sort(what.From)
+	slices.Sort(what.Headers)
+	text, err := json.Marshal(what)
+	if err != nil {
+		panic(err) // texts and lists of texts
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// bound is as much of a variable or header as an approval depends on: its name, and
+// which of the user's own secrets it hands over. A token may be renewed without
+// asking again. A variable that makes a program run other code is as good as an
+// argument, so its value counts.
+func bound(s *clientconfig.Server, part string, p clientconfig.Pair) string {
+	out := p.Name.Text
+	if part == "env" && steering.MatchString(p.Name.Text) {
+		return out + "=" + p.Value.Text
+	}
+	if s.Client != nil {
+		for _, r := range s.Client.References(part, p.Value.Text) {
+			out += " " + r.Text
+		}
+	}
+	return out
+}
+
+var steering = regexp.MustCompile(`(?i)^(PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|HOME|USERPROFILE|LD_.*|DYLD_.*|NODE_.*|NPM_.*|PYTHON.*|PIP_.*|UV_.*|RUBY.*|PERL.*|` +
+	`JAVA_.*|JDK_.*|_JAVA_.*|CLASSPATH|GIT_.*|DOCKER_.*|DENO_.*|BUN_.*|ELECTRON_.*|.*_PROXY|.*_PRELOAD)$`)
+
+// needsApproval reports whether an entry may not be started before a person has
+// agreed: it comes with a project, so somebody else may have written it, and it
+// runs a command or sends along what is the user's.
+func (d *Doctor) needsApproval(s *clientconfig.Server, f *clientconfig.File) bool {
+	if !ofProject(s, f) || s.Command.Text == "" && !sendsAlong(s) {
+		return false
+	}
+	if d.Approvals == nil {
+		return true
+	}
+	hash := fingerprint(s)
+	if d.Approvals.Approved(hash) {
+		return false
+	}
+	d.Approvals.show(hash)
+	return true
+}
+
+func ofProject(s *clientconfig.Server, f *clientconfig.File) bool {
+	if s.Scope != "" {
+		return s.Scope == "project"
+	}
+	return slices.ContainsFunc(f.Places, func(p clientconfig.Place) bool { return p.Scope == "project" })
+}
+
+// sendsAlong reports whether dialling the URL could give something of the user's
+// away.
+func sendsAlong(s *clientconfig.Server) bool {
+	return len(s.Headers) > 0 || len(s.HeadersFrom) > 0 ||
+		s.Client != nil && len(s.Client.References("url", s.URL.Text)) > 0
+}

@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -152,11 +151,8 @@ func (d *Doctor) folder(c *clientconfig.Client, s *clientconfig.Server, x *expan
 	if s.Cwd.Text == "" {
 		return base
 	}
-	dir := x.expand("cwd", "", s.Cwd)
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(base, dir)
-	}
-	return dir
+	at := site{environ: *x.env, dir: base}
+	return at.absolute(x.expand("cwd", "", s.Cwd))
 }
 
 // expansion replaces the variables of one entry as its client does, and notes
@@ -373,11 +369,8 @@ func (x *expansion) variables(e *environ) *environ {
 		}
 	}
 	if x.server.EnvFile.Text != "" {
-		path := x.expand("envFile", "", x.server.EnvFile)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(x.doctor.System.Project, path)
-		}
-		for _, pair := range readEnvFile(path) {
+		at := site{environ: *x.env, dir: x.doctor.System.Project}
+		for _, pair := range readEnvFile(at.absolute(x.expand("envFile", "", x.server.EnvFile))) {
 			e.set(pair[0], pair[1])
 		}
 	}

@@ -189,7 +189,7 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"variables.asked":             nothingToDo,
 	"variables.plain_secret":      plainSecret,
 
-	"resolve.command_not_found":      commandNotFound,
+	"resolve.command_not_found":      innerCommandNotFound, // or its interpreter
 	"resolve.permission_denied":      notExecutable,
 	"resolve.script_missing":         scriptMissing,
 	"resolve.cwd_missing":            folderMissing,

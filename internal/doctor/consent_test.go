@@ -1,0 +1,161 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
+
+func TestAnApprovalHoldsForThatCommandAlone(t *testing.T) {
+	const usual = `{"command": "node", "args": ["server.js", "-x"], "env": {"TOKEN": "one", "MODE": "a"}}`
+	read := func(text string) *clientconfig.Server {
+		s, _ := entry(t, "claude-code", "project", servers(text))
+		s.File = "/project/.mcp.json"
+		return s
+	}
+	want := fingerprint(read(usual))
+	if len(want) != 64 {
+		t.Fatalf("hash %q, want all of it", want)
+	}
+	for _, test := range []struct {
+		name, text string
+		same       bool
+	}{
+		{"the same", usual, true},
+		{"other order", `{"env": {"MODE": "a", "TOKEN": "one"}, "args": ["server.js", "-x"], "command": "node"}`, true},
+		{"a renewed token", strings.Replace(usual, `"one"`, `"two"`, 1), true},
+		{"another program", strings.Replace(usual, `"node"`, `"nodf"`, 1), false},
+		{"another argument", strings.Replace(usual, `"-x"`, `"-y"`, 1), false},
+		{"arguments cut elsewhere", strings.Replace(usual, `"server.js", "-x"`, `"server.js -x"`, 1), false},
+		{"one more variable", strings.Replace(usual, `"MODE": "a"`, `"MODE": "a", "B": "c"`, 1), false},
+		{"one of the user's secrets", strings.Replace(usual, `"one"`, `"${AWS_SECRET_ACCESS_KEY}"`, 1), false},
+		{"a working folder", strings.Replace(usual, `{"command"`, `{"cwd": "/x", "command"`, 1), true}, // which this client does not read
+	} {
+		if same := fingerprint(read(test.text)) == want; same != test.same {
+			t.Errorf("%s: same hash %v, want %v", test.name, same, test.same)
+		}
+	}
+	elsewhere := read(usual)
+	elsewhere.File = "/other/.mcp.json"
+	if fingerprint(elsewhere) == want {
+		t.Error("the same entry in another project has the same hash")
+	}
+	steered := func(options string) string {
+		return fingerprint(read(`{"command": "node", "env": {"NODE_OPTIONS": "` + options + `"}}`))
+	}
+	if steered("--no-warnings") == steered("--require ./evil.js") {
+		t.Error("other code can be made to run under the same hash")
+	}
+}
+
+func TestOnlyEntriesOfProjectsThatCouldHarmAreAskedAbout(t *testing.T) {
+	for _, test := range []struct {
+		name, scope, text string
+		want              bool
+	}{
+		{"a command of the project", "project", `{"command": "node"}`, true},
+		{"a command of the user", "user", `{"command": "node"}`, false},
+		{"an address", "project", `{"type": "http", "url": "https://example.com/mcp"}`, false},
+		{"an address with a header", "project", `{"type": "http", "url": "https://example.com/mcp", "headers": {"X": "${TOKEN}"}}`, true},
+		{"an address with a variable", "project", `{"type": "http", "url": "https://example.com/${TOKEN}"}`, true},
+		{"the user's own header", "user", `{"type": "http", "url": "https://example.com", "headers": {"X": "y"}}`, false},
+	} {
+		s, f := entry(t, "claude-code", test.scope, servers(test.text))
+		d := &Doctor{Approvals: &Approvals{File: filepath.Join(t.TempDir(), "state", "approved")}}
+		if got := d.needsApproval(s, f); got != test.want {
+			t.Errorf("%s needs approval: %v, want %v", test.name, got, test.want)
+		}
+		if got := (&Doctor{}).needsApproval(s, f); got != test.want {
+			t.Errorf("%s needs approval, with nothing to remember it in: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestACommandRunsAfterItsHashWasTyped(t *testing.T) {
+	s, f := entry(t, "claude-code", "project", servers(`{"command": "node"}`))
+	file := filepath.Join(t.TempDir(), "state", "approved")
+	d := &Doctor{Approvals: &Approvals{File: file}}
+	hash := fingerprint(s)
+	if err := d.Approvals.Approve(hash[:12]); err == nil {
+		t.Error("approved what was never shown")
+	}
+	if !d.needsApproval(s, f) {
+		t.Fatal("needs no approval")
+	}
+	if d.Approvals.Approved(hash) || d.Approvals.Approved(hash[:12]) {
+		t.Fatal("approved by showing it")
+	}
+	for _, bad := range []string{"", hash[:11], "no hexadecimal", strings.Repeat("0", 12), hash + "0"} {
+		if err := d.Approvals.Approve(bad); err == nil {
+			t.Errorf("approved by %q", bad)
+		}
+	}
+	if err := d.Approvals.Approve(strings.ToUpper(hash[:12])); err != nil {
+		t.Fatal(err)
+	}
+	if d.needsApproval(s, f) || d.Approvals.Approved(hash[:12]) {
+		t.Error("the whole hash should be approved, and nothing but it")
+	}
+	other := &Approvals{File: file} // another process
+	if !other.Approved(hash) {
+		t.Error("the approval was not kept")
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v; want it readable by the owner alone", info.Mode(), err)
+	}
+	if err := os.Chmod(file, 0o622); err != nil {
+		t.Fatal(err)
+	}
+	if other.Approved(hash) || other.Approve(hash) == nil {
+		t.Error("a file that others may write to is believed")
+	}
+}
+
+func TestTwoCommandsWithTheSameBeginningAreToldApart(t *testing.T) {
+	a := &Approvals{File: filepath.Join(t.TempDir(), "approved")}
+	one, two := strings.Repeat("a", 63)+"1", strings.Repeat("a", 63)+"2"
+	a.show(one)
+	a.show(two)
+	if err := a.Approve(one[:12]); err == nil || a.Approved(one) || a.Approved(two) {
+		t.Errorf("approved one of two that begin alike: %v", err)
+	}
+	if err := a.Approve(two); err != nil || a.Approved(one) || !a.Approved(two) {
+		t.Errorf("the whole hash does not approve the one it names: %v", err)
+	}
+}
+
+func TestApprovalsOfManyAtOnceAreAllKept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "approved")
+	// The rest of a line that a crash cut off.
+	if err := os.WriteFile(file, []byte("approved "+strings.Repeat("b", 64)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hash := func(i int) string { return fmt.Sprintf("%064x", i) }
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			if err := (&Approvals{File: file}).Approve(hash(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	a := &Approvals{File: file}
+	for i := range 50 {
+		if !a.Approved(hash(i)) {
+			t.Errorf("approval %d is lost", i)
+		}
+	}
+	if a.Approved(strings.Repeat("b", 64)) {
+		t.Error("half a line is believed")
+	}
+}
