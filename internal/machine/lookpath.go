@@ -129,7 +129,7 @@ func GUIPath(goos string) string {
 	}
 	switch goos {
 	case "windows":
-		return os.Getenv("PATH")
+		return ""
 	case "darwin":
 		return "/usr/bin:/bin:/usr/sbin:/sbin"
 	}
