@@ -151,6 +151,17 @@ func hides(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// approval takes the hash of a pending command out of the JSON of a check, into
+// $APPROVE: approval FILE.
+func approval(ts *testscript.TestScript, neg bool, args []string) {
+	var answer struct{ Cases []struct{ Approve string } }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &answer))
+	if neg || len(answer.Cases) != 1 || answer.Cases[0].Approve == "" {
+		ts.Fatalf("there is nothing to approve")
+	}
+	ts.Setenv("APPROVE", answer.Cases[0].Approve)
+}
+
 // args prints its arguments, one on each line.
 func args() {
 	for _, arg := range os.Args[1:] {
