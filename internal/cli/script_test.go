@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -24,6 +26,7 @@ func TestMain(m *testing.M) {
 			}))
 		},
 		"args": func() { args() },
+		"demo": demo,
 	})
 }
 
@@ -40,7 +43,42 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(home, 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
+			"exits":     exits,
+			"settle":    settle,
+			"validates": validates,
+			"hides":     hides,
+			"approval":  approval,
 		},
 	})
+}
+
+// It stands below TestScripts, so that one run with -update is enough.
+//
+// A sample is a block of the README behind a comment that names a script and the
+// file of it that the block shows, below the line that was typed.
+var sample = regexp.MustCompile("<!-- output: (\\S+) (\\S+) -->\n+```console\n(.*)\n((?s:.*?))```\n")
+
+func TestSamplesInTheReadmeAreRealOutput(t *testing.T) {
+	const file = "../../README.md"
+	readme, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !sample.Match(readme) {
+		t.Fatal("the README has no samples")
+	}
+	shown := string(readme)
+	for _, m := range sample.FindAllStringSubmatch(shown, -1) {
+		want := archived(t, "testdata/script/"+m[1]+".txtar", m[2])
+		if *update {
+			shown = strings.Replace(shown, m[0], strings.Replace(m[0], m[4], want, 1), 1)
+		} else if m[4] != want {
+			t.Errorf("%s of %s: the README shows\n%s\nand the program\n%s", m[2], m[1], m[4], want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(shown), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -1,0 +1,176 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcpmend/mcpmend/internal/cli"
+)
+
+// terminal returns the two ends of one: what a person sees and types, and what a
+// program has as its standard files.
+func terminal(t *testing.T) (person, program *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminal to be had: %v", err)
+	}
+	t.Cleanup(func() { person.Close() })
+	fd := int(person.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 110}); err != nil {
+		t.Fatal(err)
+	}
+	return person, program
+}
+
+// atTerminal runs the program on a terminal where somebody types, and returns all
+// that could be seen there.
+func atTerminal(t *testing.T, home string, env []string, typed string, args ...string) (screen string, code int) {
+	t.Helper()
+	person, program := terminal(t)
+	if _, err := io.WriteString(person, typed); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan string)
+	go func() {
+		all, err := io.ReadAll(person)
+		if err != nil && !errors.Is(err, syscall.EIO) { // how Linux says that the other end was closed
+			all = append(all, err.Error()...)
+		}
+		seen <- string(all)
+	}()
+	environ := append(os.Environ(), "HOME="+home, "TERM=xterm-256color", "NO_COLOR=", "XDG_STATE_HOME=", "XDG_CONFIG_HOME=")
+	code = cli.Main(context.Background(), cli.Env{
+		Args: args, Environ: lastWins(append(environ, env...)), Stdin: program, Stdout: program, Stderr: program,
+	})
+	program.Close()
+	return <-seen, code
+}
+
+func lastWins(environ []string) []string {
+	value := make(map[string]string)
+	for _, e := range environ {
+		name, v, _ := strings.Cut(e, "=")
+		value[name] = v
+	}
+	var out []string
+	for name, v := range value {
+		out = append(out, name+"="+v)
+	}
+	return out
+}
+
+const twoServers = `{
+  "mcpServers": {
+    "memory": { "command": "demo" },
+    "weather": { "url": "http://127.0.0.1:1/mcp" }
+  }
+}
+`
+
+// homeWith returns a home whose Claude Code has these servers. It is where the
+// program stands, too, so no other project's files are found.
+func homeWith(t *testing.T, text string) (home, file string) {
+	t.Helper()
+	home = t.TempDir()
+	file = filepath.Join(home, ".claude.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(home)
+	return home, file
+}
+
+func wantSeen(t *testing.T, screen, pattern string) {
+	t.Helper()
+	if !regexp.MustCompile(pattern).MatchString(screen) {
+		t.Errorf("%q was not seen in %q", pattern, screen)
+	}
+}
+
+func wantUnseen(t *testing.T, screen, pattern string) {
+	t.Helper()
+	if m := regexp.MustCompile(pattern).FindString(screen); m != "" {
+		t.Errorf("%q was seen in %q", m, screen)
+	}
+}
+
+func TestATerminalShowsProgressAndTakesItAway(t *testing.T) {
+	home, _ := homeWith(t, twoServers)
+	screen, code := atTerminal(t, home, nil, "", "check")
+	if code != cli.Failed {
+		t.Errorf("exit code %d", code)
+	}
+	wantSeen(t, screen, `^.*checking · 0 done · waiting for memory, weather`)
+	// Both lines that came while we worked are gone before the verdict stands there.
+	wantSeen(t, screen, `\x1b\[2A\x1b\[J\x1b\[1m2 servers in 1 client · 1 needs attention`)
+	wantSeen(t, screen, `\x1b\[31m✗`)
+}
+
+func TestADumbTerminalStaysStill(t *testing.T) {
+	home, _ := homeWith(t, twoServers)
+	screen, _ := atTerminal(t, home, []string{"TERM=dumb"}, "", "check")
+	wantUnseen(t, screen, `\x1b|checking|✗`)
+	wantSeen(t, screen, `(?m)^x weather `)
+}
+
+func TestWhoSaysNoIsObeyed(t *testing.T) {
+	for _, typed := range []string{"n\n", "\n", "what?\n", "\x04"} {
+		home, file := homeWith(t, twoServers)
+		screen, code := atTerminal(t, home, nil, typed, "remove", "memory")
+		if code != cli.Pending {
+			t.Errorf("%q: exit code %d", typed, code)
+		}
+		wantSeen(t, screen, `Remove memory from ~/.claude.json\? \[y/N\]`)
+		if now, _ := os.ReadFile(file); string(now) != twoServers {
+			t.Errorf("%q: the file is now %s", typed, now)
+		}
+	}
+}
+
+func TestWhoSaysYesIsServed(t *testing.T) {
+	home, file := homeWith(t, twoServers)
+	screen, code := atTerminal(t, home, nil, "y\n", "remove", "memory")
+	if code != cli.OK {
+		t.Errorf("exit code %d", code)
+	}
+	wantSeen(t, screen, `Removed\. Undo: mcpmend undo [0-9a-f]+`)
+	if now, _ := os.ReadFile(file); strings.Contains(string(now), "memory") {
+		t.Errorf("the file is now %s", now)
+	}
+}
+
+func TestNobodyIsAskedWhoDoesNotWantToBe(t *testing.T) {
+	for _, how := range []struct{ env, flag string }{{"", "--no-input"}, {"", "--json"}, {"MCPMEND_NO_INPUT=1", "--ascii"}} {
+		home, file := homeWith(t, twoServers)
+		screen, code := atTerminal(t, home, []string{how.env}, "y\n", "remove", "memory", how.flag)
+		if code != cli.Pending {
+			t.Errorf("%+v: exit code %d", how, code)
+		}
+		wantUnseen(t, screen, `\[y/N\]`)
+		if now, _ := os.ReadFile(file); string(now) != twoServers {
+			t.Errorf("%+v: the file is now %s", how, now)
+		}
+	}
+}
