@@ -57,6 +57,9 @@ func play(role string) {
 		select {}
 	case "noisy":
 		fmt.Println("Server is ready!")
+	case "babbles":
+		fmt.Println("Server is ready!")
+		select {}
 	case "locked":
 		f, err := os.OpenFile(value, os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
@@ -207,6 +210,18 @@ func TestNoiseIsRecordedAndReadPast(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Server is ready!"}, saw.Noise); diff != "" {
 		t.Errorf("noise (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoiseIsNotWhyNothingCame(t *testing.T) {
+	start := playing(t, "babbles")
+	start.Timeout = 500 * time.Millisecond
+	saw := Probe(t.Context(), start)
+	if saw.Fault == nil || saw.Fault.Kind != fault.Timeout || fault.Diagnose(saw.Fault.Evidence).Kind != fault.Timeout {
+		t.Fatalf("fault %+v, want a timeout", saw.Fault)
+	}
+	if diff := cmp.Diff([]string{"start ok", "pure broken", "handshake broken"}, rungs(saw.Steps)); diff != "" || len(saw.Noise) != 1 {
+		t.Errorf("noise %q, steps (-want +got):\n%s", saw.Noise, diff)
 	}
 }
 

@@ -214,7 +214,7 @@ func (at *site) find(command string) (file, flaw string) {
 }
 
 const (
-	isFolder      = "is a folder"
+	isFolder  = "is a folder"
 	mayNotRun = "may not be executed"
 )
 
