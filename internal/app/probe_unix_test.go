@@ -434,6 +434,7 @@ func TestNamesARunningCopyOfTheSameServer(t *testing.T) {
 func TestOurOwnProcessesKeepNobodyBusy(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "lock")
 	start := playing(t, "locked="+lock)
+	start.Command = append(start.Command, "-test.timeout=9m") // unlike what other tests leave to end by itself
 	ours := exec.Command(start.Command[0], start.Command[1:]...)
 	ours.Env = start.Env
 	hold, err := ours.StdinPipe()
