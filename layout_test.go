@@ -53,7 +53,9 @@ var house = []room{
 	{"internal/upstream", []string{"fault", "internal/wire", "internal/secret"},
 		"a connection reports evidence; what to do about it is decided above"},
 
-	{"internal/doctor", []string{"internal/clientconfig", "internal/registry", "fault", "internal/secret"},
+	{"internal/clinic", []string{"internal/doctor", "internal/clientconfig", "internal/secret", "fault"},
+		"an agent asks for what a person could type; it must not reach the path of a call, nor anything the doctor would not do"},
+	{"internal/doctor", []string{"internal/clientconfig", "internal/registry", "internal/machine", "fault", "internal/secret"},
 		"healing a file must work while no gateway runs; it probes through a func that app fills in"},
 	{"internal/advisor", []string{"fault", "internal/secret"},
 		"beside the path: asked through a func, so that no call needs a model"},
@@ -70,6 +72,8 @@ var house = []room{
 		"what outlives the process must not change its shape because a room did"},
 	{"internal/clientconfig", nil,
 		"other programs' files are read and edited without knowing what we do with them"},
+	{"internal/machine", nil,
+		"what is where on this machine is a fact; what follows from it is the doctor's business"},
 	{"internal/registry", nil,
 		"what others publish about servers is read and kept; what to make of it is decided elsewhere"},
 	{"arguments", nil,
@@ -90,7 +94,7 @@ type guest struct {
 }
 
 var guests = []guest{
-	{"github.com/modelcontextprotocol/go-sdk", []string{"examples/middleware", "examples/transport", ".", "internal/front", "internal/upstream"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"examples/middleware", "examples/transport", ".", "internal/front", "internal/upstream", "internal/clinic"},
 		"the SDK at the edges only, where a Go program or OAuth meets us; inside, messages are bytes"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"arguments"},
 		"the validator has sharp corners that arguments blunts once for all"},
@@ -102,6 +106,10 @@ var guests = []guest{
 		"its offsets come from a package that calls itself unstable, so one room meets it"},
 	{"go.yaml.in/yaml/v3", []string{"internal/clientconfig"},
 		"it loses formatting when it writes, so only the room that splices bytes may have it"},
+	{"github.com/compose-spec/compose-go/v2", []string{"internal/machine"},
+		"it may read any file and start any loader; one file switches that off before it is given a project's"},
+	{"github.com/sirupsen/logrus", []string{"internal/machine"},
+		"comes with compose-go and is only told to be silent; we log with log/slog"},
 	{"github.com/spf13/cobra", []string{"internal/cli", "cmd/mcpmend"},
 		"a command line is for people; nothing else may depend on one"},
 	{"github.com/spf13/pflag", []string{"internal/cli", "cmd/mcpmend"},
@@ -110,7 +118,7 @@ var guests = []guest{
 		"colours and widths are for people at a terminal"},
 	{"github.com/charmbracelet/x/term", []string{"internal/cli"},
 		"comes with lipgloss: is it a terminal, and how wide"},
-	{"github.com/aymanbagabas/go-udiff", []string{"internal/cli", "internal/doctor"},
+	{"github.com/aymanbagabas/go-udiff", []string{"internal/doctor"},
 		"a change is shown before it is made"},
 }
 

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -99,10 +100,12 @@ func examine(ctx context.Context, t *tools, s *setup, dir string, random *rand.R
 	if err == nil {
 		e := &examiner{tools: t, world: w, setup: s, v: v, contents: map[string]bool{}}
 		err = e.run(ctx)
-		for _, o := range others {
-			v.ask(ctx, o, e)
-		}
 		err = errors.Join(err, w.close())
+	}
+	for i, o := range others {
+		if !errors.Is(err, errVoid) {
+			err = errors.Join(err, v.ask(ctx, o, t, s, fmt.Sprintf("%s-%d", dir, i), random))
+		}
 	}
 	if errors.Is(err, errVoid) {
 		v.Void = err.Error()
@@ -146,14 +149,18 @@ func (e *examiner) mcpmend(ctx context.Context, args ...string) (*spoken, error)
 
 func (e *examiner) plain(ctx context.Context, args ...string) (*spoken, error) {
 	said, err := e.world.run(ctx, append([]string{e.tools.mcpmend}, args...)...)
-	line := "mcpmend " + strings.Join(args[:min(2, len(args))], " ")
 	if said != nil {
-		for what, text := range map[string]string{"stdout": string(said.out), "stderr": string(said.errs)} {
-			e.search(line+" "+what, text)
-		}
-		e.v.said = append(e.v.said, fmt.Sprintf("$ mcpmend %s\n%sexit %d, %.1f s", strings.Join(args, " "), e.world.unfill(said.text()), said.exit, said.took.Seconds()))
+		e.said(args, said)
 	}
 	return said, err
+}
+
+// said searches what was said for secrets and keeps it.
+func (e *examiner) said(args []string, said *spoken) {
+	line := "mcpmend " + strings.Join(args[:min(2, len(args))], " ")
+	e.search(line+" stdout", string(said.out))
+	e.search(line+" stderr", string(said.errs))
+	e.v.said = append(e.v.said, fmt.Sprintf("$ mcpmend %s\n%sexit %d, %.1f s", strings.Join(args, " "), e.world.unfill(said.text()), said.exit, said.took.Seconds()))
 }
 
 func (e *examiner) search(where, text string) {
@@ -416,6 +423,40 @@ func (e *examiner) undo(ctx context.Context, ids []string) error {
 	return e.unchanged("undo")
 }
 
+// healing runs heal: with --yes as a program does, without as a person at a
+// terminal who says no to every question, since otherwise it only shows its plan.
+func (e *examiner) healing(ctx context.Context, flags []string) (claimed bool, undo []string, err error) {
+	if len(flags) == 0 {
+		args := append([]string{e.tools.mcpmend, "heal", "--project", e.world.path("project")}, e.approve...)
+		said, err := e.world.atTerminal(ctx, "n", nil, args...)
+		if said != nil {
+			e.said(args[1:], said)
+			for _, m := range undoLine.FindAllSubmatch(said.out, -1) {
+				if !slices.Contains(undo, string(m[1])) {
+					undo = append(undo, string(m[1]))
+				}
+			}
+			claimed = said.exit == 0 && e.v.Exit != 0
+		}
+		return claimed, undo, err
+	}
+	said, err := e.mcpmend(ctx, append([]string{"heal", "--json"}, append(flags, e.approve...)...)...)
+	if err != nil {
+		return false, nil, err
+	}
+	var h healed
+	if err := json.Unmarshal(said.out, &h); err != nil {
+		return false, nil, fmt.Errorf("heal --json, exit %d: %v: %s", said.exit, err, e.world.unfill(said.text()))
+	}
+	for _, one := range h.Healings {
+		undo = append(undo, one.Undo...)
+		claimed = claimed || one.Fixed && one.Server == e.setup.Server
+	}
+	return claimed, undo, nil
+}
+
+var undoLine = regexp.MustCompile(`mcpmend undo ([0-9A-Za-z_-]+)`)
+
 // healOnce heals and compares what is on disk with what is wanted: the file as it
 // was is a missed healing, any third content is damage.
 func (e *examiner) healOnce(ctx context.Context, section string, want snapshot, states []string, flags ...string) (undo []string, ok bool, err error) {
@@ -423,19 +464,9 @@ func (e *examiner) healOnce(ctx context.Context, section string, want snapshot, 
 	if err != nil {
 		return nil, false, err
 	}
-	args := append([]string{"heal", "--json"}, append(flags, e.approve...)...)
-	said, err := e.mcpmend(ctx, args...)
+	claimed, undo, err := e.healing(ctx, flags)
 	if err != nil {
-		return nil, false, err
-	}
-	var h healed
-	if err := json.Unmarshal(said.out, &h); err != nil {
-		return nil, false, fmt.Errorf("heal --json, exit %d: %v: %s", said.exit, err, e.world.unfill(said.text()))
-	}
-	claimed := false
-	for _, one := range h.Healings {
-		undo = append(undo, one.Undo...)
-		claimed = claimed || one.Fixed && one.Server == e.setup.Server
+		return undo, false, err
 	}
 	now, err := e.look()
 	if err != nil {

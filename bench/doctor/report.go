@@ -124,7 +124,7 @@ func (r *result) printWrong(w io.Writer, verbose bool) {
 	for _, v := range r.Verdicts {
 		var lines []string
 		if v.Error != "" {
-			lines = append(lines, "error: "+v.Error)
+			lines = append(lines, "error: "+short(v.Error))
 		}
 		if v.Void == "" && !v.Right {
 			lines = append(lines, fmt.Sprintf("cause: got %q", v.Cause))
@@ -159,6 +159,12 @@ func (r *result) printWrong(w io.Writer, verbose bool) {
 	fmt.Fprintln(w)
 }
 
+// short is the beginning of a text that may be a stack trace.
+func short(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[:min(len(lines), 8)], "\n")
+}
+
 // lineDiff shows which lines differ, without telling apart moved ones.
 func lineDiff(want, got string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
@@ -191,5 +197,3 @@ func updated(data []byte, files map[string]string) []byte {
 	}
 	return txtar.Format(a)
 }
-
-func (r *result) printOthers(io.Writer) {}

@@ -179,6 +179,16 @@ func (s *setup) valid() error {
 	}
 	if len(s.Exits) == 0 {
 		s.Exits = []int{1}
+		for _, state := range s.States {
+			switch state {
+			case "dead", "unresponsive":
+				s.Exits = append(s.Exits, 4)
+			case "degraded": // it works, and only a warning says more
+				s.Exits = append(s.Exits, 0)
+			case "sign-in":
+				s.Exits = append(s.Exits, 3)
+			}
+		}
 		if !slices.ContainsFunc(s.States, func(state string) bool { return !slices.Contains(notBroken, state) }) {
 			s.Exits = []int{0}
 		}

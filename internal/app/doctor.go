@@ -1,11 +1,14 @@
 package app
 
 import (
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/doctor"
+	"github.com/mcpmend/mcpmend/internal/machine"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 // DoctorOptions say whom to examine, and how.
@@ -29,9 +32,14 @@ func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
 	if err != nil {
 		return nil, err
 	}
+	self, _ := Self() // without it, nothing is put behind us
+	home := homeFolder(getenv)
 	return &doctor.Doctor{
-		System:    clientconfig.System{Home: homeFolder(getenv), Getenv: getenv, Project: o.Project},
+		System:    clientconfig.System{Home: home, Getenv: getenv, Project: o.Project},
 		Environ:   o.Environ,
+		Programs:  &machine.Programs{Home: home, Getenv: getenv},
+		Registry:  &registry.Registry{BaseURL: getenv("MCPMEND_REGISTRY"), Dir: filepath.Join(state, "registry")},
+		Self:      self,
 		Probe:     Probe,
 		Store:     &clientconfig.Store{Dir: filepath.Join(state, "changes")},
 		Approvals: &doctor.Approvals{File: filepath.Join(state, "approved")},
@@ -39,4 +47,14 @@ func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
 		As:        o.As,
 		Static:    o.Static,
 	}, nil
+}
+
+// Self is our own program, as a path that may be written into a configuration. It
+// is an error if the path will not be there tomorrow.
+func Self() (string, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return doctor.StableProgram(executable)
 }

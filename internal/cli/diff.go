@@ -4,23 +4,17 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
-	udiff "github.com/aymanbagabas/go-udiff"
+
+	"github.com/mcpmend/mcpmend/internal/doctor"
 )
 
-// unified returns how a file changes as a unified diff, "" if it does not. hide
-// takes the secrets out of a text; both sides go through it, so a changed secret
-// shows as a line that reads the same before and after.
-func unified(name string, before, after []byte, hide func(string) string) string {
-	old, now := string(before), string(after)
-	edits := udiff.Lines(old, now)
-	if len(edits) == 0 {
-		return ""
+// diff shows the change of a file, indented, under the name a person gives it.
+func (v view) diff(d doctor.Diff) string {
+	text := d.Text
+	for _, mark := range []string{"--- ", "+++ "} {
+		text = strings.Replace(text, mark+d.File+"\n", mark+v.path(d.File)+"\n", 1)
 	}
-	text, err := udiff.ToUnified(name, name, old, edits, 3)
-	if err != nil { // edits that were just computed apply
-		panic(err)
-	}
-	return hide(text)
+	return indent(v.paintDiff(text))
 }
 
 // paintDiff colours a unified diff, line by line, and makes it harmless.

@@ -95,7 +95,7 @@ func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan boo
 		v.notef("%s\n", v.head(c, columns{}, stateWords(c)))
 		v.notef("    %s\n", plain(fix.Does))
 		for _, diff := range preview.Diffs {
-			v.notef("%s\n", indent(v.paintDiff(diff.Text)))
+			v.notef("%s\n", v.diff(diff))
 		}
 		return v.ask("Do this?")
 	}
@@ -121,7 +121,7 @@ func (v view) healing(h *doctor.Healing, most int) {
 		v.attempt(a, h, most)
 	}
 	for _, d := range h.Diffs {
-		v.printf("%s\n", indent(v.paintDiff(d.Text)))
+		v.printf("%s\n", v.diff(d))
 	}
 	if h.Person != "" {
 		v.detail("you", plain(h.Person))
@@ -169,8 +169,8 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 		for _, id := range h.Undo {
 			undo = append(undo, "mcpmend undo "+id)
 		}
-		if h.Reload != "" && len(h.Undo) > 0 && !slices.Contains(reload, h.Reload) {
-			reload = append(reload, h.Reload)
+		if line := clientOf(&doctor.Case{Client: h.Client}) + ": " + h.Reload; h.Reload != "" && len(h.Undo) > 0 && !slices.Contains(reload, line) {
+			reload = append(reload, line)
 		}
 	}
 	switch {

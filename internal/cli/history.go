@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/doctor"
 )
 
 func historyCommand(p *program) *cobra.Command {
@@ -86,15 +87,15 @@ func (p *program) showChange(id string) error {
 		return hinted{fmt.Errorf("there is no change %q", id), "mcpmend history lists the changes"}
 	}
 	undone := undoneBy(all)
-	text, err := changeDiff(d.Store, all[i], v)
+	diff, err := changeDiff(d.Store, id)
 	if err != nil {
 		return err
 	}
 	if p.json {
-		return p.endJSON(historyJSON{answer: answerTo("history", OK), Changes: []changeJSON{jsonOfChange(all[i], undone, text)}}, OK)
+		return p.endJSON(historyJSON{answer: answerTo("history", OK), Changes: []changeJSON{jsonOfChange(all[i], undone, diff.Text)}}, OK)
 	}
 	v.printf("%s  %s  %s  %s\n%s\n", v.paint(bold, id), all[i].Time.Local().Format(time.DateTime), v.path(all[i].Path), deed(all[i], undone),
-		v.paintDiff(text))
+		v.diff(diff))
 	if all[i].Done && undone[id] == "" {
 		v.printf("Undo: mcpmend undo %s\n", id)
 	}
@@ -102,16 +103,12 @@ func (p *program) showChange(id string) error {
 }
 
 // changeDiff is a change as a diff without secrets.
-func changeDiff(s *clientconfig.Store, c clientconfig.Change, v view) (string, error) {
-	before, err := s.Before(c.ID)
+func changeDiff(s *clientconfig.Store, id string) (doctor.Diff, error) {
+	before, after, err := s.Versions(id)
 	if err != nil {
-		return "", err
+		return doctor.Diff{}, err
 	}
-	after, err := s.After(c.ID)
-	if err != nil {
-		return "", err
-	}
-	return unified(v.path(c.Path), before, after, hide), nil
+	return doctor.DiffOf(before, after), nil
 }
 
 type historyJSON struct {

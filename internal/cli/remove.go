@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/doctor"
 )
 
 type removeFlags struct {
@@ -63,9 +64,10 @@ func (p *program) remove(ctx context.Context, o removeFlags, name string) error 
 			continue
 		}
 		seen[f.Path] = true
-		one := removedJSON{Server: name, Client: f.Client.ID, File: f.Path, Diff: unified(v.path(f.Path), f.Bytes(), changed.Bytes(), hide)}
+		diff := doctor.DiffOf(f, changed)
+		one := removedJSON{Server: name, Client: f.Client.ID, File: f.Path, Diff: diff.Text}
 		if !p.json && !v.quiet {
-			v.printf("%s  %s\n%s\n", v.paint(bold, f.Client.Name), v.path(f.Path), indent(v.paintDiff(one.Diff)))
+			v.printf("%s  %s\n%s\n", v.paint(bold, f.Client.Name), v.path(f.Path), v.diff(diff))
 		}
 		if o.yes || v.ask(fmt.Sprintf("Remove %s from %s?", plain(name), v.path(f.Path))) {
 			change, err := d.Store.Save(ctx, changed)

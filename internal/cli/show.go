@@ -184,7 +184,7 @@ func (v view) problem(c *doctor.Case, w columns, withClient bool) {
 	if c.State == doctor.Pending {
 		v.detail("runs", plain(c.Runs))
 		v.detail("why", "it comes with the project: look at it before it is started for the first time")
-		v.detail("fix", "mcpmend check "+quote(c.Name)+" --approve "+c.Approve)
+		v.paste("fix", "", "mcpmend check "+quote(c.Name)+" --approve "+c.Approve)
 	}
 	if c.Cause != nil {
 		v.finding(c, *c.Cause, "cause", withClient)
@@ -236,14 +236,28 @@ func (v view) fix(c *doctor.Case, fix doctor.Fix, withClient bool) {
 	does := plain(fix.Does)
 	switch fix.Class {
 	case doctor.Auto:
-		v.detail("fix", strings.Join([]string{does, "automatic", healLine(c, withClient)}, " "+v.dot+" "))
+		v.paste("fix", does+" "+v.dot+" automatic", healLine(c, withClient))
 	case doctor.Ask:
-		v.detail("fix", strings.Join([]string{does, "asks first", healLine(c, withClient)}, " "+v.dot+" "))
+		v.paste("fix", does+" "+v.dot+" asks first", healLine(c, withClient))
 	default:
 		v.detail("do", does)
 	}
 	if fix.Run != "" {
-		v.detail("run", plain(fix.Run))
+		v.paste("run", "", plain(fix.Run))
+	}
+}
+
+// paste is a detail with a command behind it, which is never broken: it is there to
+// be copied.
+func (v view) paste(label, text, command string) {
+	switch whole := text + " " + v.dot + " " + command; {
+	case text == "":
+		v.printf("    %s%s\n", v.paint(faint, pad(label, 7)), command)
+	case v.width == 0 || 4+7+lipgloss.Width(whole) <= v.width:
+		v.detail(label, whole)
+	default:
+		v.detail(label, text)
+		v.printf("    %s%s\n", strings.Repeat(" ", 7), command)
 	}
 }
 
@@ -464,6 +478,9 @@ func seconds(d time.Duration) string {
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
+	}
+	if stem, ok := strings.CutSuffix(thing, "y"); ok {
+		thing = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -154,7 +154,7 @@ func (v view) ladder(c *doctor.Case) {
 		v.finding(c, f, "also", false)
 	}
 	if c.State == doctor.Pending {
-		v.detail("fix", "mcpmend test "+quote(c.Name)+" --approve "+c.Approve)
+		v.paste("fix", "", "mcpmend test "+quote(c.Name)+" --approve "+c.Approve)
 	}
 	v.aboutServer(c)
 	if result, failed, ok := c.Called(); ok {

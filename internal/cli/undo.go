@@ -50,17 +50,17 @@ func (p *program) undo(ctx context.Context, ids []string) error {
 		if err != nil && !change.Done {
 			return undoTrouble(id, err)
 		}
-		text, err := changeDiff(d.Store, change, v)
+		diff, err := changeDiff(d.Store, change.ID)
 		if err != nil {
 			return err
 		}
-		j.Changes = append(j.Changes, jsonOfChange(change, nil, text))
+		j.Changes = append(j.Changes, jsonOfChange(change, nil, diff.Text))
 		if p.json {
 			continue
 		}
 		v.printf("%s Undone: %s in %s\n", v.paint(green, v.ok), id, v.path(change.Path))
-		if !v.quiet && text != "" {
-			v.printf("%s\n", indent(v.paintDiff(text)))
+		if !v.quiet && diff.Text != "" {
+			v.printf("%s\n", v.diff(diff))
 		}
 		v.printf("Redo: mcpmend undo %s\n", change.ID)
 		if c := clientconfig.ByID(change.Client); c != nil && c.Reload != "" {

@@ -46,8 +46,8 @@ type Place struct {
 	NoTrailingComma bool
 	// NoBOM is for one that loses a file over a byte order mark.
 	NoBOM bool
-	Key    Path // where the servers stand
-	List   bool // they are a list of entries with a name
+	Key   Path // where the servers stand
+	List  bool // they are a list of entries with a name
 	// Nested is the name of a second container inside the first ("" for none):
 	// opencode reads servers below mcp and below mcp.servers.
 	Nested string

@@ -189,10 +189,7 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 
 // probe starts the server and judges what was seen.
 func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Finding) {
-	start.Timeout = d.Timeout
-	if start.Timeout <= 0 {
-		start.Timeout = defaultTimeout
-	}
+	start.Timeout = d.timeout()
 	if start.Call == nil {
 		start.Call = d.Call
 	}
@@ -205,6 +202,13 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 		}
 	}
 	d.judge(c, &saw, found)
+}
+
+func (d *Doctor) timeout() time.Duration {
+	if d.Timeout <= 0 {
+		return defaultTimeout
+	}
+	return d.Timeout
 }
 
 // climbed notes a rung that held.

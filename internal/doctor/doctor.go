@@ -23,6 +23,8 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 // A Doctor examines one machine, as one user. The zero value can only look at
@@ -39,6 +41,13 @@ type Doctor struct {
 	// Approvals are the commands of project files that a person has agreed to run.
 	// nil approves nothing.
 	Approvals *Approvals
+	// Programs finds programs where a client does not look. nil finds none.
+	Programs *machine.Programs
+	// Registry knows what servers need. nil knows nothing.
+	Registry *registry.Registry
+	// Self is a path of our own program that will be there tomorrow, for entries that
+	// run a server through us. "" offers no such thing. See StableProgram.
+	Self string
 	// Timeout bounds each server's start, handshake and lists together; 0 is ten
 	// seconds.
 	Timeout time.Duration

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // environ is a set of variables as one operating system sees them.
@@ -49,7 +50,7 @@ func (d *Doctor) ofClient(c *clientconfig.Client) *environ {
 	e := &environ{os: d.goos(), list: d.Environ}
 	e.drop(func(name string) bool { return strings.HasPrefix(strings.ToUpper(name), "MCPMEND_") })
 	if c != nil && c.GUI {
-		if path := guiPath(e.os); path != "" {
+		if path := machine.GUIPath(e.os); path != "" {
 			e.set("PATH", path)
 		}
 	}
@@ -72,18 +73,6 @@ func (d *Doctor) environment(c *clientconfig.Client) *environ {
 		})
 	}
 	return e
-}
-
-// guiPath is the PATH of a program that was started from a desktop, "" where that
-// is the one everybody has.
-func guiPath(goos string) string {
-	switch goos {
-	case "darwin":
-		return "/usr/bin:/bin:/usr/sbin:/sbin"
-	case "windows":
-		return ""
-	}
-	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
 }
 
 // withheld is what makes a client that keeps secrets to itself hold back a

@@ -15,6 +15,9 @@ type HealOptions struct {
 	Allow func(*Case, Fix) bool
 	// Plan writes nothing and starts nothing new: it shows what would be tried.
 	Plan bool
+	// Hold tries everything and writes nothing: what would be written is in Drafts,
+	// for [Doctor.Write].
+	Hold bool
 }
 
 // A Healing is the record of what was tried for one case, and what came of it.
@@ -31,6 +34,8 @@ type Healing struct {
 	Entry any `json:"entry,omitempty"`
 	// Diffs are the changes to files as unified diffs, with secrets hidden.
 	Diffs []Diff `json:"diffs,omitempty"`
+	// Drafts are the changes that Hold has left unwritten.
+	Drafts []*Draft `json:"-"`
 	// Changes are the writes that were made, each of which can be undone.
 	Changes []clientconfig.Change `json:"-"`
 	// Undo are the IDs of Changes.

@@ -16,8 +16,8 @@ import (
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
 
-// machine is a system of which only some files are known.
-func machine(goos string, env []string, dir string, files map[string]string) site {
+// siteOf is a system of which only some files are known.
+func siteOf(goos string, env []string, dir string, files map[string]string) site {
 	tree := make(fstest.MapFS)
 	key := func(name string) string {
 		return strings.TrimPrefix(strings.ToLower(strings.NewReplacer(`\`, "/", ":", "").Replace(name)), "/")
@@ -109,7 +109,7 @@ func TestSeesWithoutStartingThatACommandCannotRun(t *testing.T) {
 			if dir == "" {
 				dir = "/work"
 			}
-			check(t, resolve(machine("linux", path, dir, unix), s, test.argv), test.want, test.piece)
+			check(t, resolve(siteOf("linux", path, dir, unix), s, test.argv), test.want, test.piece)
 		})
 	}
 	for _, test := range []struct {
@@ -128,7 +128,7 @@ func TestSeesWithoutStartingThatACommandCannotRun(t *testing.T) {
 	} {
 		t.Run("windows, "+test.name, func(t *testing.T) {
 			s := command(t, test.client, test.argv, "")
-			check(t, resolve(machine("windows", []string{`Path=C:\nodejs;C:\Windows;C:\uv\`}, `C:\Users\u`, windows), s, test.argv), test.want, test.piece)
+			check(t, resolve(siteOf("windows", []string{`Path=C:\nodejs;C:\Windows;C:\uv\`}, `C:\Users\u`, windows), s, test.argv), test.want, test.piece)
 		})
 	}
 }

@@ -273,14 +273,14 @@ var keywords = map[string]keyword{
 	"pattern":          {"a text", isText},
 }
 
-var types = []string{"object", "array", "string", "number", "integer", "boolean", "null"}
+var typeNames = []string{"object", "array", "string", "number", "integer", "boolean", "null"}
 
 func isType(v any) bool {
 	if list, ok := v.([]any); ok {
-		return len(list) > 0 && !slices.ContainsFunc(list, func(one any) bool { s, ok := one.(string); return !ok || !slices.Contains(types, s) })
+		return len(list) > 0 && !slices.ContainsFunc(list, func(one any) bool { s, ok := one.(string); return !ok || !slices.Contains(typeNames, s) })
 	}
 	s, ok := v.(string)
-	return ok && slices.Contains(types, s)
+	return ok && slices.Contains(typeNames, s)
 }
 
 func isObject(v any) bool { _, ok := v.(map[string]any); return ok }

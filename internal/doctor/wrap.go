@@ -114,7 +114,7 @@ func (d *Doctor) finishWrapping(ctx context.Context, w *Wrapping, c *Case, f, ch
 		w.Reason = err.Error()
 		return
 	}
-	w.Diffs = []Diff{diffOf(f, changed)}
+	w.Diffs = []Diff{DiffOf(f, changed)}
 	if o.Plan {
 		w.Done = true
 		return

@@ -1,0 +1,145 @@
+// Package clinic offers the doctor to agents, as MCP tools over stdio.
+//
+// An agent calls a tool; the doctor examines, and tries what may be tried; the
+// answer says what was found, what was done, and what is left for a person. Files
+// are written only after somebody has agreed to the very change: the person, if
+// the client can ask them (elicitation), or else whoever calls the tool a second
+// time with the id of the plan. A command that nobody has agreed to run before is
+// a matter between the person and us, and no plan's id is enough for it.
+//
+// No answer holds a secret.
+package clinic
+
+import (
+	"context"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/doctor"
+)
+
+// A Practice is what the tools need of a doctor. All of it has to be there,
+// and may be called by several goroutines at once.
+type Practice struct {
+	// Check examines servers; static looks at files only.
+	Check func(ctx context.Context, which doctor.Which, static bool) *doctor.Report
+	// Heal tries to mend a case. It is always called with Hold.
+	Heal func(context.Context, *doctor.Case, doctor.HealOptions) *doctor.Healing
+	// Preview drafts what a fix would change.
+	Preview func(*doctor.Case, doctor.Fix) []*doctor.Draft
+	// Write makes a drafted change.
+	Write func(context.Context, *doctor.Draft) (clientconfig.Change, error)
+	// Configure drafts a new server and tries it, with Hold; Keep writes it.
+	Configure func(context.Context, doctor.ConfigureRequest) *doctor.Configuration
+	Keep      func(context.Context, *doctor.Configuration, func(*doctor.Draft) bool)
+	// Approve remembers that a person has agreed to run a command.
+	Approve func(hash string) error
+	// Undo takes a change back, and Undoing shows what that would do.
+	Undo    func(ctx context.Context, id string) (clientconfig.Change, error)
+	Undoing func(id string) (*doctor.Draft, error)
+}
+
+// Of is the practice of a doctor.
+func Of(d *doctor.Doctor) Practice {
+	return Practice{
+		Check: func(ctx context.Context, which doctor.Which, static bool) *doctor.Report {
+			looking := *d
+			looking.Static = d.Static || static
+			return looking.Check(ctx, which, nil)
+		},
+		Heal:      d.Heal,
+		Preview:   d.Preview,
+		Write:     d.Write,
+		Configure: d.Configure,
+		Keep:      d.Keep,
+		Approve: func(hash string) error {
+			if d.Approvals == nil {
+				return errors.New("there is no place to remember approvals")
+			}
+			return d.Approvals.Approve(hash)
+		},
+		Undo:    d.Store.Restore,
+		Undoing: d.Undoing,
+	}
+}
+
+const instructions = `mcpmend finds out why MCP servers in the configuration files of this machine do not work, and mends them.
+Start with check_health. Where an answer has an approval with a plan, show the diff to the user, and only if they agree call the same tool again with the same arguments and confirm set to that plan. What stands under "person" only a person can do: tell them, word for word. Do not try a server again whose answer says that a person has to act.`
+
+// NewServer makes an MCP server with the tools. version is ours.
+func NewServer(p Practice, version string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "mcpmend", Title: "mcpmend", Version: version},
+		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	c := &clinic{Practice: p, plans: newPlans()}
+	addTools(s, c)
+	return s
+}
+
+// Serve speaks MCP on standard input and output until the client is gone.
+func Serve(ctx context.Context, p Practice, version string) error {
+	err := NewServer(p, version).Run(ctx, &mcp.StdioTransport{})
+	if ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed) {
+		return nil
+	}
+	return err
+}
+
+type clinic struct {
+	Practice
+	plans *plans
+}
+
+func addTools(s *mcp.Server, c *clinic) {
+	yes, no := true, false
+	// A tool that may replace a value in a file is not additive, even if it asks
+	// first and can be undone: the protocol calls that destructive.
+	mends := func(title string) *mcp.ToolAnnotations {
+		return &mcp.ToolAnnotations{Title: title, DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &yes}
+	}
+	addTool(s, c, &mcp.Tool{
+		Name: "check_health",
+		Description: "Examine the MCP servers in the configuration files of all clients on this machine: read the files, start each server as its client would, " +
+			"and say for each that does not work what the cause is, what shows it and what to do. " +
+			"With auto_heal, what is broken is mended: fixes are tried, each is validated by starting the server again, and what works is written after approval.",
+		Annotations: mends("Check all MCP servers"),
+	}, c.checkHealth)
+	addTool(s, c, &mcp.Tool{
+		Name: "test_connection",
+		Description: "Examine one configured MCP server by name and say how far it gets: configuration, program, start, handshake, tools. " +
+			"With auto_heal, mend it as heal_server does. A command from a project's file is started only after a person has approved it.",
+		Annotations: mends("Test one MCP server"),
+	}, c.testConnection)
+	addTool(s, c, &mcp.Tool{
+		Name: "heal_server",
+		Description: "Mend one MCP server: diagnose it, try at most three fixes, validate after each by starting it again, and write what works after approval. " +
+			"The answer is the record of that. It never runs another program than the one configured and never writes a secret; what only a person can do is said and not tried.",
+		Annotations: mends("Mend one MCP server"),
+	}, c.healServer)
+	addTool(s, c, &mcp.Tool{
+		Name: "configure_server",
+		Description: "Add an MCP server to the configuration of one or all clients, from a package (npm:, pypi:, oci:), a URL or a command. " +
+			"It is tried in each client's environment first, mended if need be, and written only if it works. " +
+			"A package or command that was never run here is run only after a person has agreed. Never pass secrets: name their variables under secrets.",
+		Annotations: mends("Add an MCP server"),
+	}, c.configureServer)
+	addTool(s, c, &mcp.Tool{
+		Name: "explain_error",
+		Description: "Explain an error of an MCP server or client, such as 'spawn npx ENOENT' or 'MCP error -32000: Connection closed': " +
+			"its kind, what it means, what to do, and whether trying again can help. Looks at the text only.",
+		Annotations: &mcp.ToolAnnotations{Title: "Explain an MCP error", ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
+	}, c.explainError)
+	addTool(s, c, &mcp.Tool{
+		Name: "list_servers",
+		Description: "List the MCP servers in the configuration files of all clients on this machine, with file, line and entry. " +
+			"Secrets are hidden. Starts nothing; what can be seen to be wrong in a file is said.",
+		Annotations: &mcp.ToolAnnotations{Title: "List MCP servers", ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
+	}, c.listServers)
+	addTool(s, c, &mcp.Tool{
+		Name: "undo_change",
+		Description: "Take back a change that mcpmend made to a configuration file, by its id (the \"undo\" of another tool's answer). " +
+			"Values that were changed since by somebody else are left alone.",
+		Annotations: &mcp.ToolAnnotations{Title: "Undo a change", DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &no},
+	}, c.undoChange)
+}

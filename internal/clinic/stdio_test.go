@@ -1,0 +1,254 @@
+package clinic_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpmend/mcpmend/internal/app"
+)
+
+const canary = "ghp_c4n4ryC4N4RYc4n4ryC4N4RYc4n4ry123456"
+
+// The test's own program is also the clinic, and the servers that it examines.
+func TestMain(m *testing.M) {
+	switch os.Getenv("CLINIC_TEST_ROLE") {
+	case "clinic":
+		dir, err := os.Getwd()
+		if err == nil {
+			environ := append(os.Environ(), "CLINIC_TEST_ROLE=")
+			err = app.ServeClinic(context.Background(), app.DoctorOptions{Environ: environ, Project: dir}, "v0")
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case "server":
+		serve()
+	}
+	os.Exit(m.Run())
+}
+
+// serve is a server with one tool, that wants a variable.
+func serve() {
+	if slices.Contains(os.Args, "-fail") {
+		fmt.Fprintln(os.Stderr, "Error: something is broken in here")
+		os.Exit(1)
+	}
+	if os.Getenv("DEMO_TOKEN") == "" {
+		fmt.Fprintln(os.Stderr, "Error: DEMO_TOKEN environment variable is required")
+		os.Exit(1)
+	}
+	fmt.Fprintln(os.Stderr, "signing in with", os.Getenv("DEMO_TOKEN"))
+	if note := os.Getenv("DEMO_STARTED"); note != "" {
+		_ = os.WriteFile(note, nil, 0o600)
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "demo", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	if s.Run(context.Background(), &mcp.StdioTransport{}) != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// A machine is a home and a project, and an agent that is connected to the real
+// program in it over real pipes.
+type machine struct {
+	home, project string
+	agent         *mcp.ClientSession
+	questions     []string
+}
+
+func newMachine(t *testing.T, version string, reply func(question string) string) *machine {
+	t.Helper()
+	m := &machine{home: t.TempDir()}
+	m.project = filepath.Join(m.home, "project")
+	if err := os.Mkdir(m.project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Dir = m.project
+	cmd.Env = append(os.Environ(), "CLINIC_TEST_ROLE=clinic", "HOME="+m.home, "USERPROFILE="+m.home, "APPDATA="+filepath.Join(m.home, "roaming"),
+		"XDG_CONFIG_HOME="+filepath.Join(m.home, ".config"), "MCPMEND_STATE="+filepath.Join(m.home, "state"), "DEMO_TOKEN="+canary)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	var o mcp.ClientOptions
+	if reply != nil {
+		o.ElicitationHandler = func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			m.questions = append(m.questions, r.Params.Message)
+			return &mcp.ElicitResult{Action: reply(r.Params.Message)}, nil
+		}
+	}
+	m.agent, err = mcp.NewClient(&mcp.Implementation{Name: "agent"}, &o).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	t.Cleanup(func() {
+		m.agent.Close()
+		if strings.Contains(said.String(), canary) {
+			t.Errorf("a secret on stderr: %s", said.String())
+		}
+	})
+	return m
+}
+
+func (m *machine) write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *machine) call(t *testing.T, tool string, arguments map[string]any) map[string]any {
+	t.Helper()
+	r, err := m.agent.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	whole, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(whole)+strings.Join(m.questions, ""), canary) {
+		t.Errorf("%s shows a secret: %s %s", tool, whole, m.questions)
+	}
+	if r.IsError {
+		t.Fatalf("%s: %s", tool, whole)
+	}
+	return r.StructuredContent.(map[string]any)
+}
+
+// entry is a server of ours in a file of Claude Code; args is JSON.
+func entry(t *testing.T, args string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := json.Marshal(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`{
+  "mcpServers": {
+    "demo": {
+      "command": %s,
+      "args": %s,
+      "env": {
+        "CLINIC_TEST_ROLE": "server",
+        "DEMO_TOKEN": %q
+      }
+    }
+  }
+}
+`, name, args, canary)
+}
+
+var eras = []string{"2025-11-25", "2026-07-28"}
+
+func TestARealServerIsMendedOverStdio(t *testing.T) {
+	for _, version := range eras {
+		t.Run(version, func(t *testing.T) {
+			m := newMachine(t, version, func(string) string { return "accept" })
+			file := filepath.Join(m.home, ".claude.json")
+			m.write(t, file, entry(t, `"-test.run=none"`)) // a text where a list has to be
+			out := m.call(t, "check_health", nil)
+			server := out["servers"].([]any)[0].(map[string]any)
+			if server["state"] != "skipped" || server["cause"].(map[string]any)["id"] != "shape.args_as_string" {
+				t.Fatalf("got %v, want the cause", server)
+			}
+			out = m.call(t, "check_health", map[string]any{"auto_heal": true})
+			h := out["healings"].([]any)[0].(map[string]any)
+			now := h["now"].(map[string]any)
+			if h["fixed"] != true || now["state"] != "healthy" || len(m.questions) != 1 {
+				t.Fatalf("got %v after %q, want it fixed after one question", h, m.questions)
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := entry(t, `["-test.run=none"]`); string(b) != want {
+				t.Errorf("the file is\n%s, want\n%s", b, want)
+			}
+			id := h["undo"].([]any)[0]
+			if out := m.call(t, "undo_change", map[string]any{"id": id}); out["undone"] != true {
+				t.Errorf("got %v", out)
+			}
+			if b, _ := os.ReadFile(file); string(b) != entry(t, `"-test.run=none"`) {
+				t.Errorf("after undo the file is\n%s", b)
+			}
+		})
+	}
+}
+
+func TestAProjectsCommandWaitsForAPerson(t *testing.T) {
+	for _, version := range eras {
+		t.Run(version, func(t *testing.T) {
+			answer := "decline"
+			m := newMachine(t, version, func(string) string { return answer })
+			started := filepath.Join(m.home, "started")
+			text := strings.Replace(entry(t, `[]`), `"DEMO_TOKEN"`, fmt.Sprintf(`"DEMO_STARTED": %q, "DEMO_TOKEN"`, started), 1)
+			m.write(t, filepath.Join(m.project, ".mcp.json"), text)
+			state := func() any {
+				return m.call(t, "test_connection", map[string]any{"server": "demo"})["servers"].([]any)[0].(map[string]any)["state"]
+			}
+			if got := state(); got != "pending" {
+				t.Errorf("declined: got %v", got)
+			}
+			if _, err := os.Stat(started); err == nil {
+				t.Fatal("the command ran although the person declined")
+			}
+			answer = "accept"
+			if got := state(); got != "healthy" {
+				t.Errorf("accepted: got %v", got)
+			}
+			if n := len(m.questions); n != 2 || state() != "healthy" || len(m.questions) != n {
+				t.Errorf("asked %d times; an approval is remembered", len(m.questions))
+			}
+		})
+	}
+}
+
+func TestANewServerIsAddedOnceItWorks(t *testing.T) {
+	for _, version := range eras {
+		t.Run(version, func(t *testing.T) {
+			m := newMachine(t, version, func(string) string { return "accept" })
+			file := filepath.Join(m.home, ".claude.json")
+			m.write(t, file, "{}\n")
+			exe, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			arguments := map[string]any{
+				"name": "demo", "command": exe, "clients": []string{"claude-code"}, "secrets": []string{"DEMO_TOKEN"}, "args": []string{"-fail"}, "env": map[string]any{"CLINIC_TEST_ROLE": "server"},
+			}
+			out := m.call(t, "configure_server", arguments)
+			p := out["clients"].([]any)[0].(map[string]any)
+			if b, _ := os.ReadFile(file); p["status"] != "failing" || string(b) != "{}\n" {
+				t.Errorf("got %v, want a server that does not work not to be written", p)
+			}
+			delete(arguments, "args")
+			out = m.call(t, "configure_server", arguments)
+			p = out["clients"].([]any)[0].(map[string]any)
+			if b, _ := os.ReadFile(file); p["status"] != "written" || !strings.Contains(string(b), `"DEMO_TOKEN": "${DEMO_TOKEN}"`) {
+				t.Errorf("got %v and\n%s", p, b)
+			}
+		})
+	}
+}

@@ -1,0 +1,206 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
+
+// ward is a home folder with files in it, and a doctor for it. Servers are not
+// really started; probe says what would be seen.
+func ward(t *testing.T, files map[string]string, probe func(context.Context, Start) Sighting) *Doctor {
+	t.Helper()
+	root := t.TempDir()
+	home, project := filepath.Join(root, "home"), filepath.Join(root, "project")
+	for _, dir := range []string{home, project} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range files {
+		name = strings.NewReplacer("~", home, "PROJECT", project).Replace(name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Doctor{
+		System:    clientconfig.System{OS: "linux", Home: home, Project: project, Root: root, Getenv: func(string) string { return "" }},
+		Environ:   []string{"HOME=" + home, "PATH=/usr/bin:/bin"},
+		Probe:     probe,
+		Store:     &clientconfig.Store{Dir: filepath.Join(root, "state")},
+		Approvals: &Approvals{File: filepath.Join(root, "approved.json")},
+	}
+}
+
+func healthy(context.Context, Start) Sighting {
+	return Sighting{
+		Steps: []Step{{Stage: AtStart, OK: true}, {Stage: AtPure, OK: true}, {Stage: AtHandshake, OK: true}, {Stage: AtTools, OK: true}},
+		Info:  &Info{Name: "test", Tools: []string{"echo"}},
+		Tools: []Tool{{Name: "echo", InputSchema: []byte(`{"type":"object"}`), Definition: []byte(`{"name":"echo","inputSchema":{"type":"object"}}`)}},
+	}
+}
+
+func dying(code int, stderr ...string) func(context.Context, Start) Sighting {
+	return func(context.Context, Start) Sighting {
+		return Sighting{
+			Steps: []Step{{Stage: AtStart}},
+			Fault: &fault.Fault{Kind: fault.ServerCrashed, Evidence: fault.Evidence{Exited: true, ExitCode: code, Stderr: stderr, Moment: fault.AtHandshake}},
+		}
+	}
+}
+
+// summary is a report in lines that can be compared.
+func summary(r *Report) []string {
+	var lines []string
+	for _, c := range r.Cases {
+		line := fmt.Sprintf("%s %s %s", c.Client, c.Name, c.State)
+		if c.Cause != nil {
+			line += " " + c.Cause.ID
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestTheLowestRungThatBreaksIsTheCause(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		probe func(context.Context, Start) Sighting
+		want  []string
+	}{
+		{"a strict file with a comma too many hides everything in it",
+			map[string]string{"~/.claude.json": `{"mcpServers": {"a": {"command": "true"}, "b": {"url": "http://localhost"},}}`},
+			healthy, []string{"claude-code  unreadable parse.trailing_comma"}},
+		{"a URL without a type is skipped, the other entry is not",
+			map[string]string{"~/.claude.json": `{"mcpServers": {"a": {"command": "true"}, "b": {"url": "http://localhost"}}}`},
+			healthy, []string{"claude-code a healthy", "claude-code b skipped shape.missing_type"}},
+		{"a misspelt command is said once",
+			map[string]string{"~/.cursor/mcp.json": `{"mcpServers": {"a": {"comand": "true"}}}`},
+			healthy, []string{"cursor a skipped shape.wrong_name"}},
+		{"servers where the client does not look",
+			map[string]string{"~/.claude/settings.json": `{"mcpServers": {"a": {"command": "true"}}}`},
+			healthy, []string{"claude-code a misplaced file.misplaced"}},
+		{"a server that says which variable it misses",
+			map[string]string{"~/.claude.json": `{"mcpServers": {"a": {"command": "true"}}}`},
+			dying(1, "Error: GITHUB_PERSONAL_ACCESS_TOKEN environment variable is required"),
+			[]string{"claude-code a dead start.missing_env_var"}},
+		{"the entry refers to the variable that the server misses",
+			map[string]string{"~/.claude.json": `{"mcpServers": {"a": {"command": "true", "env": {"GITHUB_PERSONAL_ACCESS_TOKEN": "${GH_PAT}"}}}}`},
+			dying(1, "Error: GITHUB_PERSONAL_ACCESS_TOKEN environment variable is required"),
+			[]string{"claude-code a dead variables.unset"}},
+		{"switched off is not broken",
+			map[string]string{"~/.codex/config.toml": "[mcp_servers.a]\ncommand = \"/nowhere\"\nenabled = false\n"},
+			healthy, []string{"codex a disabled"}},
+		{"the narrower scope wins",
+			map[string]string{
+				"~/.cursor/mcp.json":       `{"mcpServers": {"a": {"command": "/nowhere"}}}`,
+				"PROJECT/.cursor/mcp.json": `{"mcpServers": {"a": {"url": "http://localhost:1/mcp"}}}`,
+			},
+			healthy, []string{"cursor a shadowed shape.shadowed", "cursor a healthy"}},
+		{"a command of a project is not started before somebody agreed",
+			map[string]string{"PROJECT/.cursor/mcp.json": `{"mcpServers": {"a": {"command": "true"}}}`},
+			func(context.Context, Start) Sighting { panic("started") },
+			[]string{"cursor a pending"}},
+		{"two clients read one file and only one of them is here",
+			map[string]string{
+				"~/.copilot/mcp-config.json": `{"mcpServers": {}}`,
+				"PROJECT/.mcp.json":          `{"mcpServers": {"a": {"type": "http", "url": "http://localhost:1/mcp"}}}`,
+			},
+			healthy, []string{"copilot-cli a healthy"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := ward(t, test.files, test.probe)
+			if diff := cmp.Diff(test.want, summary(d.Check(t.Context(), Which{}, nil))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOneServerThatHangsHoldsNobodyUp(t *testing.T) {
+	var entries []string
+	for i := range 20 {
+		entries = append(entries, fmt.Sprintf(`"s%d": {"type": "http", "url": "http://localhost:%d/mcp"}`, i, 1000+i))
+	}
+	files := map[string]string{"~/.claude.json": `{"mcpServers": {` + strings.Join(entries, ",") + `}}`}
+	synctest.Test(t, func(t *testing.T) {
+		d := ward(t, files, func(ctx context.Context, s Start) Sighting {
+			if strings.Contains(s.URL, ":1003/") {
+				time.Sleep(s.Timeout)
+				return Sighting{Steps: []Step{{Stage: AtStart}}, Fault: &fault.Fault{Evidence: fault.Evidence{Text: "no answer", Moment: fault.AtHandshake}}}
+			}
+			time.Sleep(time.Second)
+			return healthy(ctx, s)
+		})
+		began := time.Now()
+		var last time.Duration
+		r := d.Check(t.Context(), Which{}, func(c *Case) {
+			if c.State == Healthy {
+				last = time.Since(began)
+			}
+		})
+		if last > 3*time.Second {
+			t.Errorf("the last healthy server was told after %v, want three rounds of a second", last)
+		}
+		if r.Took != defaultTimeout {
+			t.Errorf("took %v, want %v", r.Took, defaultTimeout)
+		}
+	})
+}
+
+func TestEntriesThatStartTheSameProgramTakeTurns(t *testing.T) {
+	entry := `{"mcpServers": {"a": {"command": "true", "args": ["x"]}}}`
+	var running, most atomic.Int32
+	d := ward(t, map[string]string{"~/.claude.json": entry, "~/.cursor/mcp.json": entry, "~/.lmstudio/mcp.json": entry},
+		func(ctx context.Context, s Start) Sighting {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			return healthy(ctx, s)
+		})
+	if r := d.Check(t.Context(), Which{}, nil); len(r.Cases) != 3 {
+		t.Fatalf("%d cases: %v", len(r.Cases), summary(r))
+	}
+	if most.Load() != 1 {
+		t.Errorf("%d at once", most.Load())
+	}
+}
+
+func TestOnlyWhatWasAskedForIsStarted(t *testing.T) {
+	var mu sync.Mutex
+	var started []string
+	d := ward(t, map[string]string{
+		"~/.claude.json":     `{"mcpServers": {"a": {"type": "http", "url": "http://a/"}, "b": {"type": "http", "url": "http://b/"}}}`,
+		"~/.cursor/mcp.json": `{"mcpServers": {"a": {"url": "http://c/"}}}`,
+	}, func(ctx context.Context, s Start) Sighting {
+		mu.Lock()
+		defer mu.Unlock()
+		started = append(started, s.URL)
+		return healthy(ctx, s)
+	})
+	d.Check(t.Context(), Which{Servers: []string{"a"}, Clients: []string{"claude-code"}}, nil)
+	if want := []string{"http://a/"}; !slices.Equal(started, want) {
+		t.Errorf("started %v, want %v", started, want)
+	}
+	d.Static, started = true, nil
+	d.Check(t.Context(), Which{}, nil)
+	if len(started) > 0 {
+		t.Errorf("static, and started %v", started)
+	}
+}

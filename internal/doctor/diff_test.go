@@ -1,0 +1,61 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
+
+func TestADiffShowsTheChangeAndNoSecret(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	text := `{
+  "mcpServers": {
+    "a": {
+      "command": "serve",
+      "args": [
+        "--token",
+        "canary-one",
+        "--key=canary-two"
+      ],
+      "env": {"API_TOKEN": "canary-three", "LEVEL": "info"}
+    },
+    "b": {"url": "http://127.0.0.1:1/?key=canary-four", "headers": {"Authorization": "Bearer canary-five"}}
+  }
+}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cursor := clientconfig.ByID("cursor")
+	f := clientconfig.Open(path, cursor, "", cursor.Files[0])
+	changed, err := f.Set(clientconfig.Path{"mcpServers", "a", "command"}, "/bin/serve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "--- " + path + "\n+++ " + path + `
+@@ -1,7 +1,7 @@
+ {
+   "mcpServers": {
+     "a": {
+-      "command": "serve",
++      "command": "/bin/serve",
+       "args": [
+         "--token",
+         "[hidden]",
+`
+	if diff := cmp.Diff(want, DiffOf(f, changed).Text); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	gone := DiffOf(f, nil).Text
+	if strings.Contains(gone, "canary") || !strings.Contains(gone, `-      "env": {"API_TOKEN": "[hidden]", "LEVEL": "info"}`) {
+		t.Errorf("a file that goes away is shown as:\n%s", gone)
+	}
+	if same := DiffOf(f, f).Text; same != "" {
+		t.Errorf("no change is shown as %q", same)
+	}
+}

@@ -1,0 +1,32 @@
+//go:build unix
+
+package machine
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A pipe that nobody writes to must not be waited for.
+func TestPipesAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	plant(t, dir, map[string]string{"compose.yaml": "include: [more.yaml]\nservices: {a: {image: x, ports: ['1:2'], env_file: [pipe.env]}}\n"})
+	for _, name := range []string{".env", ".env.local", "more.yaml", "pipe.env", "script"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := DotenvNames(dir); got != nil {
+		t.Errorf("got %+v", got)
+	}
+	if ports, err := PublishedPorts(t.Context(), dir); err != nil || len(ports) != 1 {
+		t.Errorf("got %+v, %v", ports, err)
+	}
+	if i, ok := new(Programs).InterpreterOf(filepath.Join(dir, "script"), ""); ok {
+		t.Errorf("got %+v", i)
+	}
+	if path, err := LookIn("script", dir, "", ""); err == nil {
+		t.Errorf("found %q", path)
+	}
+}

@@ -1,0 +1,559 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Why a program cannot be started. An error of LookIn is one of them, with the
+// file in a *fs.PathError around it.
+var (
+	ErrProgramMissing = errors.New("not found")
+	ErrNotExecutable  = errors.New("not executable")
+	ErrIsFolder       = errors.New("is a directory")
+)
+
+// LookIn finds a program as a client would that has this PATH and working folder,
+// on this operating system (as in GOOS; "" is ours). It is exec.LookPath for
+// somebody else's environment.
+//
+// If no file can be executed but one is there, the error names it: that is what
+// the user will have to look at.
+func LookIn(name, path, dir, goos string) (string, error) {
+	if goos == "" {
+		goos = runtime.GOOS
+	}
+	if name == "" {
+		return "", &fs.PathError{Op: "look for", Path: name, Err: ErrProgramMissing}
+	}
+	folders := []string{""}
+	if !strings.ContainsRune(name, '/') && !(goos == "windows" && strings.ContainsAny(name, `\:`)) {
+		folders = splitPath(path, goos)
+	}
+	var seen error
+	for _, folder := range folders {
+		file := filepath.Join(folder, name)
+		if !filepath.IsAbs(file) {
+			// An empty or relative folder in PATH counts from where the client stands.
+			file = filepath.Join(dir, file)
+		}
+		for _, candidate := range spellings(file, goos) {
+			err := executable(candidate, goos)
+			if err == nil {
+				return candidate, nil
+			}
+			if seen == nil && !errors.Is(err, ErrProgramMissing) {
+				seen = &fs.PathError{Op: "look for", Path: candidate, Err: err}
+			}
+		}
+	}
+	if seen != nil {
+		return "", seen
+	}
+	return "", &fs.PathError{Op: "look for", Path: name, Err: ErrProgramMissing}
+}
+
+// splitPath takes a PATH of that system apart.
+func splitPath(path, goos string) []string {
+	separator := ":"
+	if goos == "windows" {
+		separator = ";"
+	}
+	if path == "" {
+		return nil
+	}
+	folders := strings.Split(path, separator)
+	if goos == "windows" {
+		folders = slices.DeleteFunc(folders, func(f string) bool { return f == "" })
+		for i, f := range folders {
+			folders[i] = strings.Trim(f, `"`)
+		}
+	}
+	return folders
+}
+
+// windowsExtensions are what Windows runs without being told how. Beside npx.cmd
+// npm puts a file npx, which is a shell script and no use there.
+var windowsExtensions = []string{".com", ".exe", ".bat", ".cmd"}
+
+// spellings are the files that a name may mean.
+func spellings(file, goos string) []string {
+	if goos != "windows" {
+		return []string{file}
+	}
+	var files []string
+	if slices.Contains(windowsExtensions, strings.ToLower(filepath.Ext(file))) {
+		files = append(files, file)
+	}
+	for _, ext := range windowsExtensions {
+		files = append(files, file+ext)
+	}
+	return files
+}
+
+func executable(file, goos string) error {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return ErrNotExecutable
+	case err != nil:
+		return ErrProgramMissing
+	case info.IsDir():
+		return ErrIsFolder
+	case !info.Mode().IsRegular():
+		return ErrNotExecutable
+	case goos != "windows" && runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
+		return ErrNotExecutable
+	}
+	return nil
+}
+
+// GUIPath is the PATH that an application started from the desktop gets, on this
+// operating system (as in GOOS; "" is ours): not the one of a terminal, which is
+// why a program may be found in one and not in the other. On Windows both are the
+// same.
+func GUIPath(goos string) string {
+	if goos == "" {
+		goos = runtime.GOOS
+	}
+	switch goos {
+	case "windows":
+		return ""
+	case "darwin":
+		return "/usr/bin:/bin:/usr/sbin:/sbin"
+	}
+	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games:/usr/local/games:/snap/bin"
+}
+
+// Programs knows where programs are on this machine, wherever a client may look
+// for them. The zero value is this machine and this user. It may be used by
+// several goroutines at once.
+type Programs struct {
+	// Home is the user's home folder; "" asks the operating system.
+	Home string
+	// OS is as in GOOS; "" is the one we run on.
+	OS string
+	// Getenv looks up a variable; nil is os.Getenv.
+	Getenv func(string) string
+	// Shell is the user's login shell; "" is the variable SHELL, else /bin/sh.
+	Shell string
+	// Root stands before absolute folders such as /opt/homebrew; "" is the real root.
+	Root string
+	// Timeout bounds the login shell; 0 is three seconds.
+	Timeout time.Duration
+
+	once  sync.Once
+	turn  chan struct{} // holds one token: whoever has it may ask, or read the answer
+	asked bool
+	path  string
+	err   error
+}
+
+// Found is a program in one place.
+type Found struct {
+	Path string
+	// From is whose place that is, such as "login shell", "nvm" or "homebrew".
+	From string
+	// Version is that of the installation, as far as its path or the files beside it
+	// tell; "" if they do not.
+	Version string
+}
+
+// Find returns where a program is, the best place first: as the login shell finds
+// it, then in the folders of version managers, the chosen version before newer
+// ones before older ones, then where installers put things. Nothing but the login
+// shell is started.
+func (p *Programs) Find(ctx context.Context, name string) []Found {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\:`) {
+		return nil
+	}
+	var found []Found
+	seen := make(map[string]bool)
+	add := func(file, from string) {
+		real, err := filepath.EvalSymlinks(file)
+		if err != nil {
+			real = file
+		}
+		// Shims are one program under many names: only the same name in the same place
+		// is the same thing.
+		if key := real + "\x00" + filepath.Base(file); !seen[key] {
+			seen[key] = true
+			found = append(found, Found{Path: file, From: from, Version: installedVersion(file)})
+		}
+	}
+	if path, err := p.LoginPath(ctx); err == nil {
+		for _, folder := range splitPath(path, p.os()) {
+			if filepath.IsAbs(folder) {
+				if file, err := LookIn(name, folder, "", p.os()); err == nil {
+					add(file, "login shell")
+				}
+			}
+		}
+	}
+	for _, place := range programPlaces {
+		if !slices.Contains(strings.Fields(place.systems), p.os()) {
+			continue
+		}
+		for _, folder := range p.folders(place) {
+			for _, candidate := range spellings(filepath.Join(folder, name), p.os()) {
+				if executable(candidate, p.os()) == nil {
+					add(candidate, place.from)
+					break
+				}
+			}
+		}
+	}
+	return found
+}
+
+// A programPlace is a folder, or one for each version, that programs are put in.
+type programPlace struct {
+	from    string
+	systems string
+	// dir begins with a variable, ${NAME} or with a value for when it is not set,
+	// with ~, or at the root. A * stands for a version.
+	dir string
+}
+
+const (
+	unixes  = "linux darwin freebsd openbsd netbsd"
+	windows = "windows"
+)
+
+// programPlaces is in the order of trust: managers with a chosen version first.
+var programPlaces = []programPlace{
+	{"nvm", unixes, "${NVM_DIR:-~/.nvm}/versions/node/*/bin"},
+	{"nvm", unixes, "${XDG_CONFIG_HOME:-~/.config}/nvm/versions/node/*/bin"},
+	{"fnm", unixes, "${FNM_DIR:-~/.local/share/fnm}/aliases/default/bin"},
+	{"fnm", unixes, "${FNM_DIR:-~/.local/share/fnm}/node-versions/*/installation/bin"},
+	{"fnm", "darwin", "~/Library/Application Support/fnm/aliases/default/bin"},
+	{"fnm", "darwin", "~/Library/Application Support/fnm/node-versions/*/installation/bin"},
+	{"fnm", unixes, "~/.fnm/node-versions/*/installation/bin"},
+	{"volta", unixes, "${VOLTA_HOME:-~/.volta}/bin"},
+	{"mise", unixes, "${MISE_DATA_DIR:-~/.local/share/mise}/shims"},
+	{"mise", unixes, "${MISE_DATA_DIR:-~/.local/share/mise}/installs/node/*/bin"},
+	{"asdf", unixes, "${ASDF_DATA_DIR:-~/.asdf}/shims"},
+	{"asdf", unixes, "${ASDF_DATA_DIR:-~/.asdf}/installs/nodejs/*/bin"},
+	{"n", unixes, "${N_PREFIX:-~/n}/bin"},
+	{"pyenv", unixes, "${PYENV_ROOT:-~/.pyenv}/shims"},
+	{"pyenv", unixes, "${PYENV_ROOT:-~/.pyenv}/versions/*/bin"},
+	{"rbenv", unixes, "${RBENV_ROOT:-~/.rbenv}/shims"},
+	{"uv", unixes, "${UV_TOOL_BIN_DIR}"},
+	{"uv", unixes, "${UV_INSTALL_DIR}"},
+	{"pipx", unixes, "${PIPX_BIN_DIR}"},
+	{"user", unixes, "${XDG_BIN_HOME:-~/.local/bin}"},
+	{"user", unixes, "~/bin"},
+	{"cargo", unixes, "${CARGO_HOME:-~/.cargo}/bin"},
+	{"bun", unixes, "${BUN_INSTALL:-~/.bun}/bin"},
+	{"deno", unixes, "${DENO_INSTALL:-~/.deno}/bin"},
+	{"pnpm", "linux", "${PNPM_HOME:-~/.local/share/pnpm}"},
+	{"pnpm", "darwin", "${PNPM_HOME:-~/Library/pnpm}"},
+	{"npm", unixes, "~/.npm-global/bin"},
+	{"go", unixes, "${GOPATH:-~/go}/bin"},
+	{"homebrew", "darwin", "${HOMEBREW_PREFIX:-/opt/homebrew}/bin"},
+	{"homebrew", "linux", "${HOMEBREW_PREFIX:-/home/linuxbrew/.linuxbrew}/bin"},
+	{"system", unixes, "/usr/local/bin"},
+	{"macports", "darwin", "/opt/local/bin"},
+	{"docker", "darwin", "~/.docker/bin"},
+	{"docker", "darwin", "/Applications/Docker.app/Contents/Resources/bin"},
+	{"orbstack", "darwin", "~/.orbstack/bin"},
+	{"nix", unixes, "~/.nix-profile/bin"},
+	{"nix", unixes, "/run/current-system/sw/bin"},
+	{"snap", "linux", "/snap/bin"},
+	{"system", unixes, "/usr/bin"},
+	{"system", unixes, "/bin"},
+
+	{"nvm", windows, "${NVM_SYMLINK}"},
+	{"nvm", windows, "${NVM_HOME}/*"},
+	{"fnm", windows, "${APPDATA}/fnm/node-versions/*/installation"},
+	{"volta", windows, "${LOCALAPPDATA}/Volta/bin"},
+	{"nodejs", windows, "${ProgramFiles}/nodejs"},
+	{"npm", windows, "${APPDATA}/npm"},
+	{"uv", windows, "~/.local/bin"},
+	{"cargo", windows, "~/.cargo/bin"},
+	{"bun", windows, "~/.bun/bin"},
+	{"deno", windows, "~/.deno/bin"},
+	{"scoop", windows, "${SCOOP:-~/scoop}/shims"},
+	{"winget", windows, "${LOCALAPPDATA}/Microsoft/WinGet/Links"},
+	{"chocolatey", windows, "${ProgramData}/chocolatey/bin"},
+	{"python", windows, "${LOCALAPPDATA}/Programs/Python/*"},
+	{"python", windows, "${LOCALAPPDATA}/Programs/Python/*/Scripts"},
+	{"docker", windows, "${ProgramFiles}/Docker/Docker/resources/bin"},
+}
+
+// folders are those that a place stands for here, best version first.
+func (p *Programs) folders(place programPlace) []string {
+	dir := place.dir
+	if strings.HasPrefix(dir, "${") {
+		inner, rest, _ := strings.Cut(dir[2:], "}")
+		name, otherwise, _ := strings.Cut(inner, ":-")
+		value := p.getenv(name)
+		switch {
+		case value != "" && filepath.IsAbs(value):
+			dir = value + rest
+		case otherwise == "":
+			return nil
+		default:
+			dir = p.expand(otherwise) + rest
+		}
+	} else {
+		dir = p.expand(dir)
+	}
+	if dir == "" || !filepath.IsAbs(dir) {
+		return nil
+	}
+	base, below, versions := strings.Cut(filepath.FromSlash(dir), "*")
+	if !versions {
+		return []string{filepath.FromSlash(dir)}
+	}
+	var out []string
+	for _, v := range p.versions(place.from, filepath.Clean(base)) {
+		out = append(out, filepath.Join(base, v, below))
+	}
+	return out
+}
+
+func (p *Programs) expand(dir string) string {
+	if rest, ok := strings.CutPrefix(dir, "~"); ok {
+		home := p.home()
+		if home == "" {
+			return ""
+		}
+		return filepath.Join(home, filepath.FromSlash(rest))
+	}
+	return filepath.Join(p.Root+"/", filepath.FromSlash(dir))
+}
+
+// maxVersions is more than anybody has installed.
+const maxVersions = 200
+
+// versions lists the folders in base that are called like a version: the one that
+// was chosen, then from the newest to the oldest.
+func (p *Programs) versions(from, base string) []string {
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries[:min(len(entries), maxVersions)] {
+		// "latest" and "20" beside "20.11.0" are links to it.
+		if e.Type()&fs.ModeSymlink == 0 && versionOf(e.Name()) != "" {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return -compareVersions(versionOf(a), versionOf(b)) })
+	if from == "nvm" && p.os() != windows {
+		chosen := nvmDefault(filepath.Join(base, "..", "..", "alias"), names)
+		if i := slices.Index(names, chosen); i > 0 {
+			names = slices.Insert(slices.Delete(names, i, i+1), 0, chosen)
+		}
+	}
+	return names
+}
+
+// nvmDefault follows nvm's alias "default" to one of the installed versions, which
+// are given newest first; "" if it leads nowhere.
+func nvmDefault(aliases string, installed []string) string {
+	alias := "default"
+	for range 5 { // an alias may name an alias: default, lts/*, lts/iron, v20.11.0
+		switch alias {
+		case "node", "stable", "current":
+			if len(installed) > 0 {
+				return installed[0]
+			}
+			return ""
+		}
+		if v := versionOf(alias); v != "" {
+			for _, name := range installed {
+				if have := versionOf(name); have == v || strings.HasPrefix(have, v+".") {
+					return name
+				}
+			}
+			return ""
+		}
+		if !filepath.IsLocal(alias) {
+			return ""
+		}
+		data, err := readBounded(filepath.Join(aliases, filepath.FromSlash(alias)), 4<<10)
+		if err != nil {
+			return ""
+		}
+		alias = strings.TrimSpace(string(data))
+	}
+	return ""
+}
+
+func (p *Programs) os() string {
+	if p.OS != "" {
+		return p.OS
+	}
+	return runtime.GOOS
+}
+
+func (p *Programs) getenv(name string) string {
+	if p.Getenv != nil {
+		return p.Getenv(name)
+	}
+	return os.Getenv(name)
+}
+
+func (p *Programs) home() string {
+	if p.Home != "" {
+		return p.Home
+	}
+	home, _ := os.UserHomeDir()
+	return home
+}
+
+var (
+	wholeVersion = regexp.MustCompile(`^(?:v|node-v|Python|python-)?(\d+(?:\.\d+){0,3})$`)
+	nodeDefine   = regexp.MustCompile(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION (\d+)`)
+)
+
+// versionOf is the version that a folder's name stands for, "" if none.
+func versionOf(name string) string {
+	if m := wholeVersion.FindStringSubmatch(name); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// installedVersion is the version of the installation that a program belongs to.
+// nvm, asdf and Homebrew have it in the path; Node's own archives bring a header
+// that says it. Asking the program would mean to run it.
+func installedVersion(file string) string {
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		real = file
+	}
+	// The file's own place comes first: npx is a link into lib/node_modules/npm, and
+	// npm has a version of its own.
+	for _, f := range []string{file, real} {
+		parts := strings.Split(filepath.ToSlash(f), "/")
+		for i := len(parts) - 2; i > 0; i-- {
+			if v := versionOf(parts[i]); v != "" && strings.Contains(v, ".") {
+				return v
+			}
+		}
+	}
+	switch strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) {
+	case "node", "npx", "npm", "corepack":
+		data, err := readBounded(filepath.Join(filepath.Dir(file), "..", "include", "node", "node_version.h"), 64<<10)
+		if err != nil {
+			return ""
+		}
+		if m := nodeDefine.FindAllStringSubmatch(string(data), -1); len(m) == 3 {
+			return m[0][2] + "." + m[1][2] + "." + m[2][2]
+		}
+	}
+	return ""
+}
+
+// compareVersions compares dotted numbers; a missing part is zero.
+func compareVersions(a, b string) int {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range max(len(as), len(bs)) {
+		var x, y int
+		if i < len(as) {
+			x, _ = strconv.Atoi(as[i])
+		}
+		if i < len(bs) {
+			y, _ = strconv.Atoi(bs[i])
+		}
+		if c := cmp.Compare(x, y); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// An Interpreter is the program that runs a script. npx is a script for node, and
+// "#!/usr/bin/env node" takes the first node in PATH, which need not be the one
+// that npx was installed with: an absolute path to npx is not enough.
+type Interpreter struct {
+	// Name is what the script asks for, such as "node", or the whole path if it gives
+	// one, which then cannot go wrong by PATH.
+	Name string
+	// Beside is the interpreter in the folder of the script, "" if there is none;
+	// OnPath is the one that PATH leads to, "" if it leads to none.
+	Beside, OnPath string
+	// The versions, as far as they are known.
+	BesideVersion, OnPathVersion string
+}
+
+// Other reports whether PATH leads to something else than what the script was
+// installed with, or to nothing.
+func (i Interpreter) Other() bool {
+	return !filepath.IsAbs(i.Name) && i.Beside != "" && !sameFile(i.Beside, i.OnPath)
+}
+
+// Older reports whether PATH leads to an older interpreter than the one beside the
+// script.
+func (i Interpreter) Older() bool {
+	return i.Other() && i.BesideVersion != "" && i.OnPathVersion != "" &&
+		compareVersions(i.OnPathVersion, i.BesideVersion) < 0
+}
+
+// InterpreterOf says which interpreter runs a script with this PATH; false if the
+// file is no script.
+func (p *Programs) InterpreterOf(script, path string) (Interpreter, bool) {
+	name := shebang(script)
+	if name == "" || p.os() == windows {
+		return Interpreter{}, false
+	}
+	i := Interpreter{Name: name}
+	if filepath.IsAbs(name) {
+		return i, true
+	}
+	if file, err := LookIn(name, filepath.Dir(script), "", p.os()); err == nil {
+		i.Beside, i.BesideVersion = file, installedVersion(file)
+	}
+	if file, err := LookIn(name, path, "", p.os()); err == nil {
+		i.OnPath, i.OnPathVersion = file, installedVersion(file)
+	}
+	return i, true
+}
+
+// shebang is the interpreter in the first line of a script: a name if env finds
+// it, a path otherwise, "" if there is none.
+func shebang(file string) string {
+	data, err := readHead(file, 512)
+	line, ok := strings.CutPrefix(string(data), "#!")
+	if err != nil || !ok {
+		return ""
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 || !filepath.IsAbs(words[0]) {
+		return ""
+	}
+	if filepath.Base(words[0]) != "env" {
+		return words[0]
+	}
+	for _, w := range words[1:] {
+		if !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
+			return w
+		}
+	}
+	return ""
+}
+
+func sameFile(a, b string) bool {
+	ai, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	bi, err := os.Stat(b)
+	return err == nil && os.SameFile(ai, bi)
+}

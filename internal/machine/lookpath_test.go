@@ -1,0 +1,296 @@
+package machine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plant writes files below a folder; a name that ends in * is executable, one that
+// ends in / is a folder.
+func plant(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		mode := fs.FileMode(0o644)
+		name, ok := strings.CutSuffix(name, "*")
+		if ok {
+			mode = 0o755
+		}
+		path := filepath.Join(root, filepath.FromSlash(name))
+		dir := filepath.Dir(path)
+		if strings.HasSuffix(name, "/") {
+			dir = path
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func env(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func TestLookInFindsWhatAClientWould(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no mode here")
+	}
+	root := t.TempDir()
+	plant(t, root, map[string]string{
+		"a/tool": "", "b/tool*": "", "c/tool/": "", "d/only": "", "e/folder/": "", "b/a b*": "",
+		"win/npx": "#!/bin/sh", "win/npx.cmd": "", "win/uv.exe": "", "win/readme.txt": "",
+	})
+	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	path := func(separator string, dirs ...string) string {
+		for i, d := range dirs {
+			dirs[i] = at(d)
+		}
+		return strings.Join(dirs, separator)
+	}
+	for _, test := range []struct {
+		name, path, dir, goos string
+		want                  string
+		err                   error
+	}{
+		{"tool", path(":", "none", "b"), "", "linux", "b/tool", nil},
+		{"tool", path(":", "a", "b"), "", "linux", "b/tool", nil}, // a/tool may not be run, so the search goes on
+		{"tool", path(":", "c", "b"), "", "darwin", "b/tool", nil},
+		{"tool", path(":", "a"), "", "linux", "a/tool", ErrNotExecutable},
+		{"tool", path(":", "c"), "", "linux", "c/tool", ErrIsFolder},
+		{"tool", path(":", "e"), "", "linux", "", ErrProgramMissing},
+		{"tool", "", "", "linux", "", ErrProgramMissing},
+		{"", path(":", "b"), "", "linux", "", ErrProgramMissing},
+		{"a b", path(":", "b"), "", "linux", "b/a b", nil},
+		{"./tool", path(":", "a"), at("b"), "linux", "b/tool", nil},
+		{"../b/tool", "", at("a"), "linux", "b/tool", nil},
+		{at("b/tool"), "", "/", "linux", "b/tool", nil},
+		{at("d/only"), "", "/", "linux", "d/only", ErrNotExecutable},
+		{"tool", "b", root, "linux", "b/tool", nil}, // a relative folder counts from where the client stands
+		{"tool", ":", at("b"), "linux", "b/tool", nil},
+		{"npx", path(";", "none", "win"), "", "windows", "win/npx.cmd", nil},
+		{"npx.cmd", path(";", "win"), "", "windows", "win/npx.cmd", nil},
+		{"uv", `"` + at("win") + `"`, "", "windows", "win/uv.exe", nil},
+		{"readme.txt", path(";", "win"), "", "windows", "", ErrProgramMissing},
+		{at("win/npx"), "", "", "windows", "win/npx.cmd", nil},
+	} {
+		got, err := LookIn(test.name, test.path, test.dir, test.goos)
+		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
+			t.Errorf("LookIn(%q, %q, %q, %s): error %v, want %v", test.name, test.path, test.dir, test.goos, err, test.err)
+			continue
+		}
+		var pe *fs.PathError
+		if errors.As(err, &pe) && test.want != "" {
+			got = pe.Path
+		}
+		want := test.want
+		if want != "" {
+			want = at(want)
+		}
+		if got != want {
+			t.Errorf("LookIn(%q, %q, %q, %s) = %q, want %q", test.name, test.path, test.dir, test.goos, got, want)
+		}
+	}
+}
+
+func TestADesktopApplicationHasAnotherPath(t *testing.T) {
+	for goos, want := range map[string]string{"darwin": "/opt/homebrew", "linux": "/.nvm"} {
+		if path := GUIPath(goos); strings.Contains(path, want) || !strings.Contains(path, "/usr/bin") {
+			t.Errorf("on %s: %q", goos, path)
+		}
+	}
+	if strings.Contains(GUIPath("darwin"), "/usr/local") {
+		t.Error("launchd has no /usr/local/bin")
+	}
+}
+
+// found is Find without the login shell, with paths relative to the home folder.
+func found(t *testing.T, p *Programs, name string) []Found {
+	t.Helper()
+	p.Shell = "/nonexistent/shell"
+	all := p.Find(t.Context(), name)
+	for i := range all {
+		for _, root := range []string{p.Home, p.Root} {
+			if rel, err := filepath.Rel(root, all[i].Path); err == nil && filepath.IsLocal(rel) {
+				all[i].Path = filepath.ToSlash(rel)
+			}
+		}
+	}
+	return all
+}
+
+func machine(t *testing.T, goos string, files map[string]string, vars map[string]string) *Programs {
+	t.Helper()
+	if runtime.GOOS == "windows" && goos != "windows" {
+		t.Skip("its paths are not those of this system")
+	}
+	p := &Programs{OS: goos, Home: t.TempDir(), Root: t.TempDir(), Getenv: env(vars)}
+	for name, content := range files {
+		root := p.Home
+		if rest, ok := strings.CutPrefix(name, "/"); ok {
+			root, name = p.Root, rest
+		}
+		plant(t, root, map[string]string{name: content})
+	}
+	return p
+}
+
+// Claude Desktop took the oldest version that nvm has.
+func TestOfManyVersionsTheChosenAndThenTheNewestComeFirst(t *testing.T) {
+	files := map[string]string{
+		".nvm/versions/node/v9.11.2/bin/npx*":   "",
+		".nvm/versions/node/v10.24.1/bin/npx*":  "",
+		".nvm/versions/node/v20.11.0/bin/npx*":  "",
+		".nvm/versions/node/v20.9.0/bin/npx*":   "",
+		".nvm/versions/node/v22.1.0/bin/npx*":   "",
+		".nvm/versions/node/v23.0.0/bin/node*":  "", // without npx
+		".nvm/versions/node/.tmp/bin/npx*":      "",
+		".nvm/alias/lts/iron":                   "v20.11.0\n",
+		".nvm/versions/node/system-old/bin/npx": "",
+	}
+	for alias, want := range map[string][]string{
+		"":              {"22.1.0", "20.11.0", "20.9.0", "10.24.1", "9.11.2"},
+		"20":            {"20.11.0", "22.1.0", "20.9.0", "10.24.1", "9.11.2"},
+		"v20.9.0":       {"20.9.0", "22.1.0", "20.11.0", "10.24.1", "9.11.2"},
+		"lts/iron":      {"20.11.0", "22.1.0", "20.9.0", "10.24.1", "9.11.2"},
+		"node":          {"22.1.0", "20.11.0", "20.9.0", "10.24.1", "9.11.2"}, // v23 is the newest and has no npx
+		"18":            {"22.1.0", "20.11.0", "20.9.0", "10.24.1", "9.11.2"}, // not installed
+		"default":       {"22.1.0", "20.11.0", "20.9.0", "10.24.1", "9.11.2"}, // names itself
+		"../../../etc/": {"22.1.0", "20.11.0", "20.9.0", "10.24.1", "9.11.2"},
+	} {
+		t.Run(alias, func(t *testing.T) {
+			p := machine(t, "linux", files, nil)
+			if alias != "" {
+				plant(t, p.Home, map[string]string{".nvm/alias/default": alias + "\n"})
+			}
+			var got []string
+			for _, f := range found(t, p, "npx") {
+				if f.From != "nvm" || f.Path != ".nvm/versions/node/v"+f.Version+"/bin/npx" {
+					t.Errorf("found %+v", f)
+				}
+				got = append(got, f.Version)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestProgramsAreFoundWhereTheirInstallersPutThem(t *testing.T) {
+	for _, test := range []struct {
+		goos  string
+		files map[string]string
+		vars  map[string]string
+		name  string
+		want  []Found
+	}{
+		{"linux", map[string]string{".local/share/fnm/node-versions/v20.1.0/installation/bin/npx*": ""}, nil, "npx",
+			[]Found{{".local/share/fnm/node-versions/v20.1.0/installation/bin/npx", "fnm", "20.1.0"}}},
+		{"linux", map[string]string{".volta/bin/npx*": ""}, nil, "npx", []Found{{".volta/bin/npx", "volta", ""}}},
+		{"linux", map[string]string{".asdf/shims/npx*": "", ".asdf/installs/nodejs/18.0.0/bin/npx*": ""}, nil, "npx",
+			[]Found{{".asdf/shims/npx", "asdf", ""}, {".asdf/installs/nodejs/18.0.0/bin/npx", "asdf", "18.0.0"}}},
+		{"linux", map[string]string{".local/share/mise/shims/uvx*": ""}, nil, "uvx", []Found{{".local/share/mise/shims/uvx", "mise", ""}}},
+		{"linux", map[string]string{"n/bin/node*": "", "n/include/node/node_version.h": "#define NODE_MAJOR_VERSION 21\n#define NODE_MINOR_VERSION 7\n#define NODE_PATCH_VERSION 3\n"}, nil, "node",
+			[]Found{{"n/bin/node", "n", "21.7.3"}}},
+		{"linux", map[string]string{".pyenv/shims/python3*": "", ".pyenv/versions/3.12.1/bin/python3*": ""}, nil, "python3",
+			[]Found{{".pyenv/shims/python3", "pyenv", ""}, {".pyenv/versions/3.12.1/bin/python3", "pyenv", "3.12.1"}}},
+		{"linux", map[string]string{".local/bin/uvx*": "", ".cargo/bin/uvx*": ""}, nil, "uvx",
+			[]Found{{".local/bin/uvx", "user", ""}, {".cargo/bin/uvx", "cargo", ""}}},
+		{"linux", map[string]string{".bun/bin/bunx*": ""}, nil, "bunx", []Found{{".bun/bin/bunx", "bun", ""}}},
+		{"linux", map[string]string{".deno/bin/deno*": ""}, nil, "deno", []Found{{".deno/bin/deno", "deno", ""}}},
+		{"linux", map[string]string{"/snap/bin/node*": "", "/home/linuxbrew/.linuxbrew/bin/node*": ""}, nil, "node",
+			[]Found{{"home/linuxbrew/.linuxbrew/bin/node", "homebrew", ""}, {"snap/bin/node", "snap", ""}}},
+		{"darwin", map[string]string{"/opt/homebrew/bin/npx*": "", "/usr/local/bin/npx*": "", "/snap/bin/npx*": ""}, nil, "npx",
+			[]Found{{"opt/homebrew/bin/npx", "homebrew", ""}, {"usr/local/bin/npx", "system", ""}}},
+		{"linux", map[string]string{"/opt/homebrew/bin/npx*": "", ".local/bin/npx": ""}, nil, "npx", nil}, // another system's place; not executable
+		{"linux", map[string]string{".local/bin/npx*": ""}, nil, "../bin/npx", nil},
+		{"linux", map[string]string{".local/bin/npx*": ""}, nil, "", nil},
+		{"windows", map[string]string{"AppData/npm/npx": "", "AppData/npm/npx.cmd": "", "Programs/nodejs/npx.cmd": "", "scoop/shims/npx.exe": ""},
+			map[string]string{"APPDATA": "HOME/AppData", "ProgramFiles": "HOME/Programs"}, "npx",
+			[]Found{{"Programs/nodejs/npx.cmd", "nodejs", ""}, {"AppData/npm/npx.cmd", "npm", ""}, {"scoop/shims/npx.exe", "scoop", ""}}},
+		{"linux", map[string]string{"elsewhere/versions/node/v18.2.0/bin/npx*": "", ".nvm/versions/node/v16.0.0/bin/npx*": ""},
+			map[string]string{"NVM_DIR": "HOME/elsewhere"}, "npx",
+			[]Found{{"elsewhere/versions/node/v18.2.0/bin/npx", "nvm", "18.2.0"}}},
+		{"linux", map[string]string{"elsewhere/bin/npx*": ""}, map[string]string{"N_PREFIX": "elsewhere"}, "npx", nil}, // relative: not a place
+	} {
+		p := machine(t, test.goos, test.files, nil)
+		p.Getenv = func(name string) string { return strings.Replace(test.vars[name], "HOME", p.Home, 1) }
+		if diff := cmp.Diff(test.want, found(t, p, test.name)); diff != "" {
+			t.Errorf("%s on %s with %v:\n%s", test.name, test.goos, test.files, diff)
+		}
+	}
+}
+
+func TestTheSameFileIsFoundOnce(t *testing.T) {
+	p := machine(t, "linux", map[string]string{".cargo/bin/uvx*": ""}, nil)
+	plant(t, p.Home, map[string]string{".local/bin/": ""})
+	if err := os.Symlink(filepath.Join(p.Home, ".cargo/bin/uvx"), filepath.Join(p.Home, ".local/bin/uvx")); err != nil {
+		t.Fatal(err)
+	}
+	if got := found(t, p, "uvx"); len(got) != 1 || got[0].From != "user" {
+		t.Errorf("found %+v", got)
+	}
+}
+
+// An absolute path to npx is not enough: the node it asks for is another one.
+func TestAScriptMayMeetAnOlderInterpreter(t *testing.T) {
+	p := machine(t, "linux", map[string]string{
+		"v20.11.0/bin/node*":                            "",
+		"v20.11.0/lib/node_modules/npm/bin/npx-cli.js*": "#!/usr/bin/env node\nrequire('x')\n",
+		"v12.0.0/bin/node*":                             "",
+		"v22.0.0/bin/node*":                             "",
+		"bin/absolute*":                                 "#!/usr/bin/node --flag\n",
+		"bin/split*":                                    "#!/usr/bin/env -S FOO=1 node --flag\n",
+		"bin/binary*":                                   "\x7fELF",
+		"bin/empty*":                                    "",
+		"bin/crlf*":                                     "#!/usr/bin/env node\r\n",
+	}, nil)
+	at := func(name string) string { return filepath.Join(p.Home, filepath.FromSlash(name)) }
+	npx := at("v20.11.0/bin/npx")
+	if err := os.Symlink("../lib/node_modules/npm/bin/npx-cli.js", npx); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		script, path       string
+		isScript           bool
+		name               string
+		other, older       bool
+		beside, onPath     string
+		besideVer, pathVer string
+	}{
+		{npx, at("v12.0.0/bin") + ":/none", true, "node", true, true, "v20.11.0/bin/node", "v12.0.0/bin/node", "20.11.0", "12.0.0"},
+		{npx, at("v22.0.0/bin"), true, "node", true, false, "v20.11.0/bin/node", "v22.0.0/bin/node", "20.11.0", "22.0.0"},
+		{npx, at("v20.11.0/bin"), true, "node", false, false, "v20.11.0/bin/node", "v20.11.0/bin/node", "20.11.0", "20.11.0"},
+		{npx, "/none", true, "node", true, false, "v20.11.0/bin/node", "", "20.11.0", ""},
+		{at("bin/split"), at("v12.0.0/bin"), true, "node", false, false, "", "v12.0.0/bin/node", "", "12.0.0"},
+		{at("bin/crlf"), at("v12.0.0/bin"), true, "node", false, false, "", "v12.0.0/bin/node", "", "12.0.0"},
+		{at("bin/absolute"), at("v12.0.0/bin"), true, "/usr/bin/node", false, false, "", "", "", ""},
+		{at("bin/binary"), at("v12.0.0/bin"), false, "", false, false, "", "", "", ""},
+		{at("bin/empty"), at("v12.0.0/bin"), false, "", false, false, "", "", "", ""},
+		{at("bin/none"), at("v12.0.0/bin"), false, "", false, false, "", "", "", ""},
+	} {
+		i, ok := p.InterpreterOf(test.script, test.path)
+		want := Interpreter{Name: test.name, BesideVersion: test.besideVer, OnPathVersion: test.pathVer}
+		if test.beside != "" {
+			want.Beside = at(test.beside)
+		}
+		if test.onPath != "" {
+			want.OnPath = at(test.onPath)
+		}
+		if diff := cmp.Diff(want, i); diff != "" || ok != test.isScript || i.Other() != test.other || i.Older() != test.older {
+			t.Errorf("%s with PATH %s: script %v, other %v, older %v\n%s", test.script, test.path, ok, i.Other(), i.Older(), diff)
+		}
+	}
+}
