@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/bench/internal/realclient"
@@ -18,7 +17,7 @@ func through(ctx context.Context, w *world, c *realclient.Client) (*finding, err
 	if err != nil {
 		return nil, err
 	}
-	place := h.client().Files[slices.IndexFunc(h.client().Files, func(p clientconfig.Place) bool { return p.Scope == "user" && h.system.Path(p) != "" })]
+	place := h.client().Files[0] // the user's own, for all five
 	guarded, alone := h.local("guarded", awkward, "PLAIN=a b"), h.local("alone", nil)
 	wrapped := *guarded
 	wrapped.Command = text(w.mcpmend)
