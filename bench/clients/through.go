@@ -44,6 +44,9 @@ func through(ctx context.Context, w *world, c *realclient.Client) (*finding, err
 		for _, l := range lines {
 			got := strings.TrimSuffix(l.Parent, " (deleted)") == w.mcpmend
 			f.check(got == want, "%s was started by %s", name, l.Parent)
+			if !want && l.Greeting != "" {
+				f.note("greets by %s", l.Greeting)
+			}
 		}
 	}
 	return f, nil
