@@ -167,7 +167,7 @@ const misspelt = `{
     "github": {
       "comand": "npx",
       "args": ["-y", "server-github"],
-      "env": {"GITHUB_TOKEN": "ghp_canaryCanaryCanaryCanaryCanary12345"}
+      "env": {"GITHUB_TOKEN": "plain canary words 12345"}
     }
   }
 }
@@ -335,6 +335,19 @@ func TestCasesOfOneFileAreHealedOnTopOfEachOther(t *testing.T) {
 	}
 	if got := strings.Count(c.content(), `"command": "/nvm/npx"`); got != 2 {
 		t.Errorf("the file holds %s", c.content())
+	}
+}
+
+func TestWhatWasMendedMeanwhileIsNotMendedAgain(t *testing.T) {
+	c := newClinic(t, "cursor", `{"mcpServers": {"a": {"command": "npx"}}}`)
+	c.world, c.sources.programs = needs("/nvm/npx"), found("/other/npx")
+	stale := c.first("a")
+	now := `{"mcpServers": {"a": {"command": "/nvm/npx"}}}`
+	c.put(c.path, now)
+	h := c.heal(t.Context(), stale)
+	want(t, c.content(), now)
+	if c.looks != 1 || len(h.Attempts) != 0 || h.Case.State != Healthy {
+		t.Errorf("%d looks, %q, %s", c.looks, tried(h), h.Case.State)
 	}
 }
 
