@@ -193,35 +193,38 @@ func broken(c *doctor.Case) bool {
 // finish turns what was found into what is answered.
 func (o *HealthOutput) finish() *HealthOutput {
 	o.Servers, o.Healings = []Server{}, nil
-	now := make(map[*doctor.Case]*doctor.Case)
-	i := 0
-	for _, c := range o.found {
-		if broken(c) && i < len(o.healed) {
-			now[c] = o.healed[i].Case
-			i++
-		}
-	}
 	bad := 0
+	readable := false
 	for _, c := range o.found {
 		o.Servers = append(o.Servers, server(c))
-		if h := now[c]; broken(c) && (h == nil || broken(h)) {
+		if !broken(c) {
+			continue
+		}
+		if len(o.Healings) == len(o.healed) { // not asked to heal
+			bad++
+			continue
+		}
+		h := o.healed[len(o.Healings)]
+		record := healing(h)
+		if len(h.Drafts) > 0 { // nothing of it is written, so all is as it was
+			record.Now, record.Entry = server(c), c.Entry()
+		}
+		o.Healings = append(o.Healings, record)
+		if len(h.Drafts) > 0 || broken(h.Case) {
 			bad++
 		}
-	}
-	unwritten := 0
-	for _, h := range o.healed {
-		o.Healings = append(o.Healings, healing(h))
-		if len(h.Drafts) > 0 {
-			unwritten++
-		}
+		readable = readable || record.Fixed && c.Name == ""
 	}
 	switch {
 	case len(o.found) == 0:
 		o.Verdict = "no server of that name, or none at all, in the files of the clients on this machine"
-	case bad == 0 && unwritten == 0:
-		o.Verdict = fmt.Sprintf("%s, none needs attention", count(len(o.found), "server"))
+	case bad == 0:
+		o.Verdict = count(len(o.found), "server") + ", none needs attention"
 	default:
-		o.Verdict = fmt.Sprintf("%s, %d need attention", count(len(o.found), "server"), bad+unwritten)
+		o.Verdict = fmt.Sprintf("%s, %d need attention", count(len(o.found), "server"), bad)
+	}
+	if readable {
+		o.Verdict += "; a file can be read again: call this tool once more for the servers in it"
 	}
 	return o
 }
