@@ -143,7 +143,7 @@ func (p *program) configure(ctx context.Context, o configureFlags) error {
 	}
 	code := configureCode(c)
 	if p.json {
-		return p.endJSON(configureJSON{answerTo("configure", code), c}, code)
+		return p.endJSON(configureAnswer(c, code), code)
 	}
 	switch {
 	case c.Needs != "":
@@ -157,6 +157,22 @@ func (p *program) configure(ctx context.Context, o configureFlags) error {
 type configureJSON struct {
 	answer
 	*doctor.Configuration
+	Clients []placementJSON `json:"clients"`
+}
+
+// placementJSON is a placement whose case has its times.
+type placementJSON struct {
+	*doctor.Placement
+	Healing *healingJSON `json:"healing,omitempty"`
+	Case    *caseJSON    `json:"case,omitempty"`
+}
+
+func configureAnswer(c *doctor.Configuration, code int) configureJSON {
+	j := configureJSON{answer: answerTo("configure", code), Configuration: c, Clients: []placementJSON{}}
+	for _, one := range c.Clients {
+		j.Clients = append(j.Clients, placementJSON{one, jsonOfHealing(one.Healing), jsonOf(one.Case)})
+	}
+	return j
 }
 
 func configureCode(c *doctor.Configuration) int {
@@ -199,7 +215,7 @@ func (v view) placement(one *doctor.Placement) {
 		v.problem(one.Case, columns{}, false)
 	}
 	if one.Diff != nil && !v.quiet {
-		v.printf("%s\n", indent(v.paintDiff(one.Diff.Text)))
+		v.printf("%s\n", v.diff(*one.Diff))
 	}
 }
 

@@ -93,7 +93,7 @@ func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan boo
 		this := func(_ *doctor.Case, f doctor.Fix) bool { return f.Name == fix.Name && f.Does == fix.Does }
 		preview := d.Heal(ctx, c, doctor.HealOptions{MaxAttempts: 1, Plan: true, Allow: this})
 		v.notef("%s\n", v.head(c, columns{}, stateWords(c)))
-		v.notef("    %s\n", plain(fix.Does))
+		v.notef("    %s\n", v.text(fix.Does))
 		for _, diff := range preview.Diffs {
 			v.notef("%s\n", v.diff(diff))
 		}
@@ -124,17 +124,17 @@ func (v view) healing(h *doctor.Healing, most int) {
 		v.printf("%s\n", v.diff(d))
 	}
 	if h.Person != "" {
-		v.detail("you", plain(h.Person))
+		v.detail("you", v.text(h.Person))
 	}
 	v.printf("\n")
 }
 
 func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
-	v.detail("cause", plain(a.Diagnosis.Explanation))
+	v.detail("cause", v.text(a.Diagnosis.Explanation))
 	if a.Fix == nil {
 		return
 	}
-	words := []string{plain(a.Fix.Does)}
+	words := []string{v.text(a.Fix.Does)}
 	switch {
 	case h.Planned && a.Fix.Class == doctor.Ask:
 		words = append(words, "asks first")
@@ -243,7 +243,7 @@ type healCountJSON struct {
 func healAnswer(_ *doctor.Report, healings []*doctor.Healing, plan bool, code int) healJSON {
 	j := healJSON{answer: answerTo("heal", code), Planned: plan, Healings: []*healingJSON{}}
 	for _, h := range healings {
-		j.Healings = append(j.Healings, &healingJSON{h, jsonOf(h.Case)})
+		j.Healings = append(j.Healings, jsonOfHealing(h))
 		j.Summary.Problems++
 		if h.Fixed {
 			j.Summary.Fixed++

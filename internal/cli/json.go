@@ -59,6 +59,13 @@ type healingJSON struct {
 	Case *caseJSON `json:"case,omitempty"`
 }
 
+func jsonOfHealing(h *doctor.Healing) *healingJSON {
+	if h == nil {
+		return nil
+	}
+	return &healingJSON{h, jsonOf(h.Case)}
+}
+
 type checkJSON struct {
 	answer
 	Summary summaryJSON `json:"summary"`

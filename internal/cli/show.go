@@ -198,7 +198,7 @@ func (v view) finding(c *doctor.Case, f doctor.Finding, label string, withClient
 	if seen := v.evidence(f.Evidence); seen != "" {
 		v.detail("", seen)
 	}
-	v.detail(label, plain(f.Explanation))
+	v.detail(label, v.text(f.Explanation))
 	for i, fix := range f.Fixes {
 		if i > 0 && !v.verbose {
 			break
@@ -221,7 +221,7 @@ func (v view) evidence(lines []string) string {
 		if i == few && !v.verbose {
 			break
 		}
-		line = plain(line)
+		line = v.text(line)
 		if !v.verbose {
 			line = v.cut(line, long)
 		}
@@ -233,7 +233,7 @@ func (v view) evidence(lines []string) string {
 }
 
 func (v view) fix(c *doctor.Case, fix doctor.Fix, withClient bool) {
-	does := plain(fix.Does)
+	does := v.text(fix.Does)
 	switch fix.Class {
 	case doctor.Auto:
 		v.paste("fix", does+" "+v.dot+" automatic", healLine(c, withClient))
@@ -465,6 +465,15 @@ func (v view) path(file string) string {
 		}
 	}
 	return plain(file)
+}
+
+// text is what a doctor wrote, with the home folder as a person names it.
+func (v view) text(s string) string {
+	s = plain(s)
+	if v.home == "" || v.home == string(filepath.Separator) {
+		return s
+	}
+	return strings.ReplaceAll(s, v.home+string(filepath.Separator), "~"+string(filepath.Separator))
 }
 
 // seconds is a time that people compare at a glance.

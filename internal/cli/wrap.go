@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpmend/mcpmend/internal/app"
 	"github.com/mcpmend/mcpmend/internal/doctor"
 )
 
@@ -103,13 +103,11 @@ func (p *program) wrap(ctx context.Context, command string, o wrapFlags, servers
 
 // stableProgram is the path of ours that may be written into a configuration.
 func stableProgram(chosen string) (string, error) {
-	if chosen == "" {
-		var err error
-		if chosen, err = os.Executable(); err != nil {
-			return "", err
-		}
+	find := app.Self
+	if chosen != "" {
+		find = func() (string, error) { return doctor.StableProgram(chosen) }
 	}
-	program, err := doctor.StableProgram(chosen)
+	program, err := find()
 	if err != nil {
 		return "", hinted{err, "go install github.com/mcpmend/mcpmend/cmd/mcpmend@latest"}
 	}
