@@ -45,7 +45,7 @@ func editedFiles(ctx context.Context, w *world, c *realclient.Client) (*finding,
 		{"CRLF and a byte order mark", true, true},
 	} {
 		place := clientconfig.ByID(c.Config).Files[0]
-		if v.bom && place.NoBOM || w.quick && v.crlf != true || w.quick && v.bom == place.NoBOM {
+		if v.bom && place.NoBOM || w.quick && (!v.crlf || v.bom == place.NoBOM) {
 			continue
 		}
 		h, err := w.home(c)

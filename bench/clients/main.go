@@ -126,7 +126,8 @@ func run(ctx context.Context, quick bool, only, out string) (int, error) {
 		return 2, err
 	}
 	rep.Seconds = time.Since(start).Seconds()
-	rep.print()
+	verdict, code := rep.verdict(only != "")
+	rep.print(verdict)
 	if out != "" {
 		data, err := json.MarshalIndent(rep, "", "  ")
 		if err != nil {
@@ -136,7 +137,7 @@ func run(ctx context.Context, quick bool, only, out string) (int, error) {
 			return 2, err
 		}
 	}
-	return rep.verdict(only != ""), nil
+	return code, nil
 }
 
 // ask puts every question to every client, in the order of the table.
@@ -190,12 +191,12 @@ func askOne(ctx context.Context, w *world, c *realclient.Client) ([]*finding, er
 	return found, nil
 }
 
-func (r *report) print() {
+func (r *report) print(verdict string) {
 	fmt.Printf("%-9s %-9s %-8s %6s %6s %7s\n", "client", "version", "part", "checks", "wrong", "seconds")
 	for _, f := range r.Findings {
 		if f.Void != "" {
-			first, _, _ := strings.Cut(f.Void, "\n")
-			fmt.Printf("%-9s %-9s void: %s\n", f.Client, f.Version, first)
+			reason, _, _ := strings.Cut(f.Void, "\n")
+			fmt.Printf("%-9s %-9s void: %s\n", f.Client, f.Version, reason)
 			continue
 		}
 		fmt.Printf("%-9s %-9s %-8s %6d %6d %7.1f\n", f.Client, f.Version, f.Part, f.Checks, len(f.Wrong), f.Seconds)
@@ -210,20 +211,20 @@ func (r *report) print() {
 			fmt.Printf("\n%s, %s: WRONG: %s\n", f.Client, f.Part, strings.ReplaceAll(text, "\n", "\n    "))
 		}
 	}
-	fmt.Printf("\n\nclients: %d clients, %d checks, %d wrong, %d connected through mcpmend, %d void, %.0f s\n",
-		r.Clients, r.Checks, r.Wrong, r.Through, r.Void, r.Seconds)
+	fmt.Printf("\n\nclients: %d clients, %d checks, %d wrong, %d connected through mcpmend, %.0f s; %s\n",
+		r.Clients, r.Checks, r.Wrong, r.Through, r.Seconds, verdict)
 }
 
-// verdict is the exit code.
-func (r *report) verdict(some bool) int {
+// verdict is the result in words and the exit code. With some of the clients only,
+// the goal for all of them does not count.
+func (r *report) verdict(some bool) (string, int) {
 	switch {
 	case r.Wrong > 0:
-		return 1
+		return "FAILED", 1
 	case r.Void > 0:
-		fmt.Println("clients: VOID: not all clients could be installed, so this says nothing of them")
-		return 3
+		return fmt.Sprintf("VOID: %d clients could not be installed from npm", r.Void), 3
 	case r.Through < handshakeGoal && !some:
-		return 1
+		return fmt.Sprintf("FAILED: %d clients have to connect through mcpmend", handshakeGoal), 1
 	}
-	return 0
+	return "ok", 0
 }

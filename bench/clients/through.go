@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/bench/internal/realclient"
@@ -18,7 +17,7 @@ func through(ctx context.Context, w *world, c *realclient.Client) (*finding, err
 	if err != nil {
 		return nil, err
 	}
-	place := h.client().Files[slices.IndexFunc(h.client().Files, func(p clientconfig.Place) bool { return p.Scope == "user" && h.system.Path(p) != "" })]
+	place := h.client().Files[0] // the user's own, for all five
 	guarded, alone := h.local("guarded", awkward, "PLAIN=a b"), h.local("alone", nil)
 	wrapped := *guarded
 	wrapped.Command = text(w.mcpmend)
@@ -45,6 +44,9 @@ func through(ctx context.Context, w *world, c *realclient.Client) (*finding, err
 		for _, l := range lines {
 			got := strings.TrimSuffix(l.Parent, " (deleted)") == w.mcpmend
 			f.check(got == want, "%s was started by %s", name, l.Parent)
+			if !want && l.Greeting != "" {
+				f.note("greets by %s", l.Greeting)
+			}
 		}
 	}
 	return f, nil

@@ -159,14 +159,3 @@ func (w *world) nvm(_ context.Context, t *tools, version string) error {
 	}
 	return os.Symlink(node, filepath.Join(bin, "node"))
 }
-
-// registry serves a list of servers as the official registry does.
-func (w *world) registry(text string) error {
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(rw, w.fill(text))
-	}))
-	w.closers = append(w.closers, func() error { server.Close(); return nil })
-	w.words["REGISTRY"] = server.URL
-	return nil
-}

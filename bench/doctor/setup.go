@@ -70,7 +70,7 @@ func (s *setup) auto() bool { return len(s.After) > 0 }
 // asks reports whether it is mended after a person agreed.
 func (s *setup) asks() bool { return len(s.AfterYes) > 0 }
 
-var partKinds = []string{"listen", "closed", "free", "open", "fifo", "folder", "link", "mode", "arm64", "run", "keep", "npm", "nvm", "pad", "registry"}
+var partKinds = []string{"listen", "closed", "free", "open", "fifo", "folder", "link", "mode", "arm64", "run", "npm", "nvm", "pad"}
 
 func parseSetup(name string, data []byte) (*setup, error) {
 	a := txtar.Parse(data)

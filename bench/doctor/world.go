@@ -226,8 +226,6 @@ func (w *world) before(ctx context.Context, t *tools, p part) error {
 		return w.npm(ctx, t, p.rest)
 	case "nvm": // VERSION: a folder of nvm with that Node, or the machine's own
 		return w.nvm(ctx, t, p.rest)
-	case "registry":
-		return w.registry(p.rest)
 	}
 	return nil
 }

@@ -222,7 +222,7 @@ func (p *prober) moment() fault.Moment {
 func (p *prober) outOfTime(ctx context.Context, method string) *fault.Fault {
 	flt := &fault.Fault{
 		Delivery: fault.Silent,
-		Evidence: fault.Evidence{Text: "no answer to " + method + " within " + p.start.Timeout.String(), Moment: p.moment()},
+		Evidence: fault.Evidence{Text: "timed out: no answer to " + method + " within " + p.start.Timeout.String(), Moment: p.moment()},
 		Cause:    ctx.Err(),
 	}
 	if len(p.start.Command) > 0 {
@@ -356,15 +356,17 @@ func explained(flt *fault.Fault, seen upstream.Seen) *fault.Fault {
 	if len(full.Stderr) == 0 {
 		full.Stderr = seen.Stderr
 	}
-	if len(full.Stdout) == 0 {
+	// We read past noise, so it is not why nothing came in time; the Sighting has it.
+	late := errors.Is(full.Cause, context.DeadlineExceeded)
+	if len(full.Stdout) == 0 && !late {
 		full.Stdout = seen.Stdout
 	}
 	d := fault.Diagnose(full.Evidence)
 	if full.Kind == "" {
 		full.Kind = d.Kind
 	}
-	if errors.Is(full.Cause, context.DeadlineExceeded) && (full.Kind == fault.Unknown || full.Kind == fault.StdoutPollution) {
-		full.Kind = fault.Timeout // we read past noise, so noise is not why nothing came
+	if full.Kind == fault.Unknown && late {
+		full.Kind = fault.Timeout
 	}
 	if full.Hint == "" && full.Kind == d.Kind {
 		full.Hint = d.SuggestedFix

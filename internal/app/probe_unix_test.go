@@ -57,6 +57,14 @@ func play(role string) {
 		select {}
 	case "noisy":
 		fmt.Println("Server is ready!")
+	case "babbles":
+		fmt.Println("Server is ready!")
+		select {}
+	case "relapses":
+		if f, err := os.OpenFile(value, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			_ = f.Close()
+			quirk = "once"
+		}
 	case "locked":
 		f, err := os.OpenFile(value, os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
@@ -89,6 +97,9 @@ func play(role string) {
 			os.Exit(7)
 		}
 		fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n", q.ID, reply(quirk, q.Method, q.Params.Cursor, q.Params.Name))
+		if quirk == "once" {
+			os.Exit(7)
+		}
 	}
 }
 
@@ -196,6 +207,25 @@ func TestSaysHowFarABrokenServerGot(t *testing.T) {
 	}
 }
 
+func TestAServerThatHasToBeStartedTwiceIsNotWell(t *testing.T) {
+	p := &prober{start: playing(t, "relapses="+filepath.Join(t.TempDir(), "seen")), began: time.Now()}
+	if flt := p.open(); flt != nil {
+		t.Fatal(flt)
+	}
+	defer p.close()
+	result, flt := p.ask(t.Context(), "initialize", []byte("{}"))
+	if flt != nil {
+		t.Fatal(flt)
+	}
+	p.introduced(result)
+	for p.lost.Load() == nil { // until its end was noticed, so that the session starts another
+		runtime.Gosched()
+	}
+	if flt := p.list(t.Context()); flt == nil || flt.ExitCode != 7 {
+		t.Fatalf("fault %+v, want the end of the first process", flt)
+	}
+}
+
 func TestNoiseIsRecordedAndReadPast(t *testing.T) {
 	saw := Probe(t.Context(), playing(t, "noisy"))
 	if saw.Fault != nil {
@@ -207,6 +237,18 @@ func TestNoiseIsRecordedAndReadPast(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Server is ready!"}, saw.Noise); diff != "" {
 		t.Errorf("noise (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoiseIsNotWhyNothingCame(t *testing.T) {
+	start := playing(t, "babbles")
+	start.Timeout = 500 * time.Millisecond
+	saw := Probe(t.Context(), start)
+	if saw.Fault == nil || saw.Fault.Kind != fault.Timeout || fault.Diagnose(saw.Fault.Evidence).Kind != fault.Timeout {
+		t.Fatalf("fault %+v, want a timeout", saw.Fault)
+	}
+	if diff := cmp.Diff([]string{"start ok", "pure broken", "handshake broken"}, rungs(saw.Steps)); diff != "" || len(saw.Noise) != 1 {
+		t.Errorf("noise %q, steps (-want +got):\n%s", saw.Noise, diff)
 	}
 }
 
@@ -386,6 +428,34 @@ func TestNamesARunningCopyOfTheSameServer(t *testing.T) {
 	start.Command = append(start.Command, "-test.v=false")
 	if saw := Probe(t.Context(), start); saw.Busy != "" {
 		t.Errorf("busy %q for another command, want nothing", saw.Busy)
+	}
+}
+
+func TestOurOwnProcessesKeepNobodyBusy(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "lock")
+	start := playing(t, "locked="+lock)
+	start.Command = append(start.Command, "-test.timeout=9m") // unlike what other tests leave to end by itself
+	ours := exec.Command(start.Command[0], start.Command[1:]...)
+	ours.Env = start.Env
+	hold, err := ours.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ours.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = hold.Close()
+		_ = ours.Wait()
+	}()
+	for { // until it holds the lock
+		if _, err := os.Stat(lock); err == nil {
+			break
+		}
+		runtime.Gosched()
+	}
+	if saw := Probe(t.Context(), start); saw.Fault == nil || saw.Busy != "" {
+		t.Errorf("fault %v, busy %q; want a fault and nobody to blame", saw.Fault, saw.Busy)
 	}
 }
 

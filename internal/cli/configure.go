@@ -12,7 +12,6 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"github.com/mcpmend/mcpmend/internal/app"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/doctor"
 )
@@ -100,7 +99,6 @@ func (p *program) configure(ctx context.Context, o configureFlags) error {
 		return err
 	}
 	r := o.request
-	r.Registry = app.Registry(p.env.Environ)
 	if !r.DryRun {
 		if err := p.typeSecrets(ctx, d, v, o, &r); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strconv"
@@ -159,3 +160,35 @@ func (f *File) Suggestion() string {
 	}
 	return ""
 }
+
+// EachText calls f with every text of the file and the path to it.
+func (f *File) EachText(yield func(path Path, text string)) {
+	if f.doc == nil || f.doc.root == nil {
+		return
+	}
+	var walk func(n *node, at Path)
+	walk = func(n *node, at Path) {
+		if n.kind == text {
+			yield(at, n.value)
+		}
+		for _, m := range n.members {
+			walk(m.value, at.then(m.name))
+		}
+		for i, e := range n.elements {
+			walk(e, at.then(strconv.Itoa(i)))
+		}
+	}
+	walk(f.doc.root, nil)
+}
+
+// Value returns what stands at a path, as maps, slices, texts, truth values and
+// numbers of package json; nil if there is nothing.
+func (f *File) Value(path Path) any {
+	if f.doc == nil {
+		return nil
+	}
+	return plain(f.doc.root.find(path))
+}
+
+// Edited reports whether the file holds something else than what was read.
+func (f *File) Edited() bool { return f.doc != nil && !bytes.Equal(f.doc.data, f.onDisk) }

@@ -22,7 +22,7 @@ type Server struct {
 	Cause   *Cause   `json:"cause,omitempty"`
 	Also    []Cause  `json:"also,omitempty"`
 	// Entry is only in lists.
-	Entry map[string]any `json:"entry,omitempty" jsonschema:"as in the client's file, with secrets hidden"`
+	Entry any `json:"entry,omitempty" jsonschema:"as in the client's file, with secrets hidden"`
 }
 
 // A Cause is what is wrong and what can be done.

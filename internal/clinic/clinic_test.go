@@ -53,7 +53,8 @@ func newWard(t *testing.T, class doctor.Class) *ward {
 		System: clientconfig.System{OS: "linux", Home: home, Root: filepath.Join(home, "root"), Getenv: func(string) string { return "" }},
 		Store:  &clientconfig.Store{Dir: filepath.Join(home, "state")},
 		Probe: func(context.Context, doctor.Start) doctor.Sighting {
-			return doctor.Sighting{Steps: []doctor.Step{{Stage: doctor.AtTools, OK: true}}, Info: &doctor.Info{Tools: []string{"echo"}}}
+			return doctor.Sighting{Steps: []doctor.Step{{Stage: doctor.AtTools, OK: true}}, Info: &doctor.Info{Tools: []string{"echo"}},
+				Tools: []doctor.Tool{{Name: "echo", InputSchema: []byte(`{"type":"object"}`)}}}
 		},
 	}
 	w.fix = doctor.Fix{Name: "split_command", Class: class, Does: "split the command into a program and its arguments"}
@@ -481,7 +482,10 @@ func TestServersAreListedWithoutSecrets(t *testing.T) {
 	a := connect(t, Of(d), "", nil)
 	var out ListOutput
 	a.call(t, "list_servers", map[string]any{}, &out)
-	if len(out.Servers) != 1 || out.Servers[0].Entry["command"] != "npx -y gh" || out.Servers[0].Entry["env"] == nil {
+	if len(out.Servers) != 1 {
+		t.Fatalf("got %+v", out.Servers)
+	}
+	if entry, _ := out.Servers[0].Entry.(map[string]any); entry["command"] != "npx -y gh" || entry["env"] == nil {
 		t.Errorf("got %+v", out.Servers)
 	}
 }

@@ -204,6 +204,7 @@ func TestAProjectsCommandWaitsForAPerson(t *testing.T) {
 			m := newMachine(t, version, func(string) string { return answer })
 			started := filepath.Join(m.home, "started")
 			text := strings.Replace(entry(t, `[]`), `"DEMO_TOKEN"`, fmt.Sprintf(`"DEMO_STARTED": %q, "DEMO_TOKEN"`, started), 1)
+			text = strings.Replace(text, canary, "${DEMO_TOKEN}", 1)
 			m.write(t, filepath.Join(m.project, ".mcp.json"), text)
 			state := func() any {
 				return m.call(t, "test_connection", map[string]any{"server": "demo"})["servers"].([]any)[0].(map[string]any)["state"]

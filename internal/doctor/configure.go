@@ -63,10 +63,8 @@ type ConfigureRequest struct {
 	Allow func(what string) bool
 	// Heal says how far healing may go.
 	Heal HealOptions
-	// Registry knows what a package needs. nil knows nothing.
-	Registry *registry.Registry
 
-	known registry.Entry // what it knows
+	known registry.Entry // what the registry knows of it
 }
 
 // A Configuration is what became of a request to add a server.
@@ -132,7 +130,7 @@ func (d *Doctor) Configure(ctx context.Context, r ConfigureRequest) *Configurati
 	c := &Configuration{Server: r.Name}
 	wanted, err := r.server()
 	if err == nil {
-		r.lookUp()
+		r.lookUp(d.Registry)
 		err = r.lacks()
 	}
 	if err != nil {
@@ -386,7 +384,7 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 // show fills in what can be seen of a changed file.
 func (p *Placement) show(after *clientconfig.File, r *ConfigureRequest) {
 	if s := after.Server(r.Name); s != nil {
-		p.Entry = showEntry(after, s, r.Values)
+		p.Entry = entryShown(after, s, r.Values)
 	}
 	if p.Draft != nil {
 		p.Diff = &p.Draft.Diff
@@ -528,13 +526,13 @@ func (r *ConfigureRequest) packageKind() (kind, id string) {
 }
 
 // lookUp asks the registry, which needs no network for that.
-func (r *ConfigureRequest) lookUp() {
+func (r *ConfigureRequest) lookUp(reg *registry.Registry) {
 	switch {
-	case r.Registry == nil:
+	case reg == nil:
 	case r.Package != "":
-		r.known, _ = r.Registry.Package(r.packageKind())
+		r.known, _ = reg.Package(r.packageKind())
 	case r.URL != "":
-		r.known, _ = r.Registry.Remote(r.URL)
+		r.known, _ = reg.Remote(r.URL)
 	}
 }
 

@@ -49,6 +49,7 @@ func newRoom(t *testing.T, files map[string]string) *clinicRoom {
 	room := &clinicRoom{home: home, saw: Sighting{
 		Steps: []Step{{Stage: AtStart, OK: true}, {Stage: AtHandshake, OK: true}, {Stage: AtTools, OK: true}},
 		Info:  &Info{Name: "example", Tools: []string{"echo"}},
+		Tools: []Tool{{Name: "echo", InputSchema: []byte(`{"type":"object"}`)}},
 	}}
 	project := filepath.Join(home, "project")
 	if err := os.MkdirAll(project, 0o755); err != nil {
@@ -65,6 +66,7 @@ func newRoom(t *testing.T, files map[string]string) *clinicRoom {
 			return ""
 		}},
 		Environ:   environ,
+		Registry:  new(registry.Registry),
 		Store:     &clientconfig.Store{Dir: filepath.Join(home, "state")},
 		Approvals: &Approvals{File: filepath.Join(home, "state", "approved.json")},
 		Probe: func(_ context.Context, s Start) Sighting {
@@ -152,7 +154,7 @@ func TestWhatWasNeverRunIsNotRunUnasked(t *testing.T) {
 		{"a known package", ConfigureRequest{Package: "known"}, ""},
 		{"a known package that a variable changes", ConfigureRequest{Package: "known", Env: []string{"NODE_OPTIONS=--require=/x.js"}},
 			"fetch a package from npm and run it: NODE_OPTIONS=--require=/x.js npx -y known"},
-		{"a known package that is deprecated", ConfigureRequest{Package: "@modelcontextprotocol/server-github", Registry: new(registry.Registry)},
+		{"a known package that is deprecated", ConfigureRequest{Package: "@modelcontextprotocol/server-github"},
 			"fetch a package from npm and run it: npx -y @modelcontextprotocol/server-github; " +
 				"the registry calls it deprecated: development has moved to github.com/github/github-mcp-server"},
 	} {
@@ -242,7 +244,7 @@ func TestAClientThatCannotReferSaysSo(t *testing.T) {
 
 func TestWhatTheRegistryDemandsIsSaid(t *testing.T) {
 	r := newRoom(t, map[string]string{".claude.json": "{}"})
-	request := ConfigureRequest{Name: "x", Package: "@notionhq/notion-mcp-server", Allow: allow, Registry: new(registry.Registry)}
+	request := ConfigureRequest{Name: "x", Package: "@notionhq/notion-mcp-server", Allow: allow}
 	c := r.Configure(t.Context(), request)
 	if want := "it needs NOTION_TOKEN (secret), see https://www.notion.so/profile/integrations"; c.Refused != want {
 		t.Errorf("got %q, want %q", c.Refused, want)

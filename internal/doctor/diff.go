@@ -1,7 +1,10 @@
 package doctor
 
 import (
-	udiff "github.com/aymanbagabas/go-udiff"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/secret"
@@ -11,40 +14,91 @@ import (
 // secret in either version is hidden. A nil File is one that is not there. Text is
 // "" if there is no difference.
 func DiffOf(before, after *clientconfig.File) Diff {
-	var d Diff
-	var old, now string
-	hider := secret.New()
+	var path, old, now string
+	var files []*clientconfig.File
 	if before != nil {
-		d.File, old = before.Path, string(before.Bytes())
-		know(hider, before)
+		path, old, files = before.Path, string(before.Bytes()), append(files, before)
 	}
 	if after != nil {
-		d.File, now = after.Path, string(after.Bytes())
-		know(hider, after)
+		path, now, files = after.Path, string(after.Bytes()), append(files, after)
 	}
-	const context = 3
-	text, err := udiff.ToUnified(d.File, d.File, old, udiff.Lines(old, now), context)
-	if err != nil {
-		panic(err) // the edits were made from this very text
-	}
-	// It is hidden in the whole and not line by line: a flag and its value may stand
-	// on two lines.
-	d.Text = hider.Text(text)
-	return d
+	return hiddenDiff(hiderOf(nil, files...), path, old, now)
 }
 
-// know tells a hider what is secret in a file.
-func know(h *secret.Hider, f *clientconfig.File) {
-	for _, s := range f.Servers {
-		argv := argvOf(s)
-		for i, shown := range secret.Args(argv) {
-			if shown == secret.Mark {
-				h.Know("hidden", argv[i])
-			}
+// hiddenDiff hides in the whole and not line by line: a flag and its value may
+// stand on two lines.
+func hiddenDiff(h *secret.Hider, path, before, after string) Diff {
+	return Diff{File: path, Text: h.Text(udiff.Unified(path, path, before, after))}
+}
+
+// hiderOf knows the secrets that stand in files, so that they can be hidden in any
+// text that quotes them. others are values that must not be shown whatever they
+// look like, by their names.
+func hiderOf(others map[string]string, files ...*clientconfig.File) *secret.Hider {
+	h := secret.New()
+	for name, value := range others {
+		h.Know(name, value)
+	}
+	for _, f := range files {
+		f.EachText(func(path clientconfig.Path, text string) { h.Add(nameOf(path), text) })
+		for _, s := range f.Servers {
+			knowArguments(h, argvOf(s))
 		}
-		for _, p := range append(s.Env, s.Headers...) {
-			h.Add(p.Name.Text, p.Value.Text)
+	}
+	return h
+}
+
+// knowArguments teaches h the words of a command line that may not be shown whole.
+func knowArguments(h *secret.Hider, words []string) {
+	for i, shown := range secret.Args(slices.Clone(words)) {
+		if shown == words[i] {
+			continue
 		}
-		h.Add("url", s.URL.Text)
+		// What stands before the mark, such as "--token=", is no part of the secret.
+		before, _, _ := strings.Cut(shown, secret.Mark)
+		h.Know("hidden", strings.TrimPrefix(words[i], before))
 	}
 }
+
+// nameOf is the name that a value stands under: the last that is no position.
+func nameOf(path clientconfig.Path) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if c := path[i]; c == "" || c[0] < '0' || c[0] > '9' {
+			return path[i]
+		}
+	}
+	return ""
+}
+
+// entryShown is an entry in the words of its client, with secrets hidden; nil if
+// there is none. others are as in hiderOf.
+func entryShown(f *clientconfig.File, s *clientconfig.Server, others map[string]string) any {
+	if f == nil || s == nil {
+		return nil
+	}
+	h := hiderOf(others, f)
+	var shown func(name string, v any) any
+	shown = func(name string, v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, inner := range v {
+				v[k] = shown(k, inner)
+			}
+		case []any:
+			for i, inner := range v {
+				v[i] = shown(name, inner)
+			}
+		case string:
+			// A short value that is named like a secret would slip through a search for
+			// it in a text.
+			text := secret.Args([]string{name + "=" + v})[0]
+			return h.Text(strings.TrimPrefix(text, name+"="))
+		}
+		return v
+	}
+	return shown("", f.Value(s.Path))
+}
+
+// Entry is the entry of a case in the words of its client, with secrets hidden;
+// nil for a file as a whole.
+func (c *Case) Entry() any { return entryShown(c.file, c.server, nil) }

@@ -10,9 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
-
-	udiff "github.com/aymanbagabas/go-udiff"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/secret"
@@ -38,10 +35,9 @@ func NewDraft(before, after *clientconfig.File, secrets map[string]string) *Draf
 	if bytes.Equal(before.Bytes(), after.Bytes()) {
 		return nil
 	}
-	hider := hiderFor(secrets, before, after)
 	return &Draft{
 		ID:   draftID(after.Path, before.Bytes(), after.Bytes()),
-		Diff: Diff{File: after.Path, Text: hider.Text(unified(after.Path, string(before.Bytes()), string(after.Bytes())))},
+		Diff: hiddenDiff(hiderOf(secrets, before, after), after.Path, string(before.Bytes()), string(after.Bytes())),
 		file: after,
 	}
 }
@@ -134,126 +130,8 @@ func (d *Doctor) Undoing(id string) (*Draft, error) {
 	draft := &Draft{ID: draftID(all[i].Path+"\x00"+id, now, before)}
 	hider := secret.New()
 	if c := clientconfig.ByID(all[i].Client); c != nil {
-		hider = hiderFor(nil, clientconfig.Open(all[i].Target, c, d.System.Project, clientconfig.Place{Format: all[i].Format, Key: all[i].Key}))
+		hider = hiderOf(nil, clientconfig.Open(all[i].Target, c, d.System.Project, clientconfig.Place{Format: all[i].Format, Key: all[i].Key}))
 	}
-	draft.Diff = Diff{File: all[i].Path, Text: hider.Text(unified(all[i].Path, string(now), string(before)))}
+	draft.Diff = hiddenDiff(hider, all[i].Path, string(now), string(before))
 	return draft, nil
-}
-
-// hiderFor knows what is secret in the entries of some files, so that it can be
-// hidden in any text that quotes them.
-func hiderFor(secrets map[string]string, files ...*clientconfig.File) *secret.Hider {
-	h := secret.New()
-	for name, value := range secrets {
-		h.Know(name, value)
-	}
-	for _, f := range files {
-		for _, s := range f.Servers {
-			for _, pairs := range [][]clientconfig.Pair{s.Env, s.Headers, s.Other} {
-				for _, p := range pairs {
-					h.Add(p.Name.Text, p.Value.Text)
-				}
-			}
-			h.Add("url", s.URL.Text)
-			words := []string{s.Command.Text}
-			for _, a := range s.Args {
-				words = append(words, a.Text)
-			}
-			hideArguments(h, words)
-		}
-	}
-	return h
-}
-
-// hideArguments teaches h the words of a command line that may not be shown whole.
-func hideArguments(h *secret.Hider, words []string) {
-	for i, shown := range secret.Args(words) {
-		if shown == words[i] {
-			continue
-		}
-		// What stands before the mark, such as "--token=", is no part of the secret.
-		before, _, _ := strings.Cut(shown, secret.Mark)
-		h.Know("argument", strings.TrimPrefix(words[i], before))
-	}
-}
-
-// showEntry is an entry in the words of its client, with secrets hidden.
-func showEntry(f *clientconfig.File, s *clientconfig.Server, secrets map[string]string) map[string]any {
-	h := hiderFor(secrets, f)
-	e := &f.Client.Entry
-	entry := make(map[string]any)
-	put := func(name string, v clientconfig.Value) {
-		if name != "" && v.Text != "" {
-			entry[name] = h.Text(v.Text)
-		}
-	}
-	list := func(name string, vs []clientconfig.Value) {
-		if name == "" || len(vs) == 0 {
-			return
-		}
-		words := make([]string, len(vs))
-		for i, v := range vs {
-			words[i] = h.Text(v.Text)
-		}
-		entry[name] = words
-	}
-	pairs := func(name string, ps []clientconfig.Pair) {
-		if name == "" || len(ps) == 0 {
-			return
-		}
-		m := make(map[string]string, len(ps))
-		for _, p := range ps {
-			m[p.Name.Text] = showValue(h, p)
-		}
-		entry[name] = m
-	}
-	put(e.Type, s.Type)
-	if e.CommandList && s.Command.Text != "" {
-		list(e.Command, append([]clientconfig.Value{s.Command}, s.Args...))
-	} else {
-		put(e.Command, s.Command)
-		list(e.Args, s.Args)
-	}
-	put(e.Cwd, s.Cwd)
-	put(urlName(s), s.URL)
-	pairs(e.Env, s.Env)
-	list(e.EnvFrom, s.EnvFrom)
-	pairs(e.Headers, s.Headers)
-	pairs(e.HeadersFrom, s.HeadersFrom)
-	return entry
-}
-
-// showValue shows the value of a variable or header. A short one that is named
-// like a secret would slip through a search for it in a text.
-func showValue(h *secret.Hider, p clientconfig.Pair) string {
-	if text := secret.Args([]string{p.Name.Text + "=" + p.Value.Text})[0]; text != p.Name.Text+"="+p.Value.Text {
-		return h.Text(strings.TrimPrefix(text, p.Name.Text+"="))
-	}
-	return h.Text(p.Value.Text)
-}
-
-func urlName(s *clientconfig.Server) string {
-	if n := len(s.URL.Path); n > 0 {
-		return s.URL.Path[n-1]
-	}
-	return "url"
-}
-
-// Entry is the entry of a case in the words of its client, with secrets hidden;
-// nil for a file as a whole.
-func (c *Case) Entry() map[string]any {
-	if c.server == nil || c.file == nil {
-		return nil
-	}
-	return showEntry(c.file, c.server, nil)
-}
-
-// unified is the change of a text as a unified diff.
-func unified(name, before, after string) string {
-	const around = 3 // lines
-	text, err := udiff.ToUnified(name, name, before, udiff.Lines(before, after), around)
-	if err != nil { // edits that were just found can be made
-		panic(err)
-	}
-	return text
 }

@@ -262,9 +262,9 @@ func or(fixes []Fix, others ...Fix) []Fix { return append(fixes, others...) }
 
 // explained is what package fault says would help.
 func (t *treatment) explained() Fix {
-	does := strings.TrimSpace(fault.Diagnose(t.evidence()).SuggestedFix)
-	if about := fault.Kind(t.f.Kind).About(); does == "" || fault.Diagnose(t.evidence()).Kind != fault.Kind(t.f.Kind) {
-		does = plainWords(about.Fix)
+	does := t.f.hint
+	if does == "" {
+		does = plainWords(fault.Kind(t.f.Kind).About().Fix)
 	}
 	return never("by_hand", "", "%s", does)
 }
@@ -306,19 +306,10 @@ func (t *treatment) where() string {
 
 // problem is what package clientconfig said, if the finding comes from there.
 func (t *treatment) problem() (clientconfig.Problem, bool) {
-	if t.file == nil {
+	if t.file == nil || t.f.problem == nil {
 		return clientconfig.Problem{}, false
 	}
-	of := func(p clientconfig.Problem) bool { return string(p.Kind) == t.f.Kind && p.Server == t.c.Name }
-	here := func(p clientconfig.Problem) bool {
-		return of(p) && p.At.Line == t.f.At.Line && p.At.Column == t.f.At.Column
-	}
-	for _, is := range []func(clientconfig.Problem) bool{here, of} {
-		if i := slices.IndexFunc(t.file.Problems, is); i >= 0 {
-			return t.file.Problems[i], true
-		}
-	}
-	return clientconfig.Problem{}, false
+	return *t.f.problem, true
 }
 
 func (s *sources) fileExists(path string) bool { return s.exists != nil && s.exists(path) }

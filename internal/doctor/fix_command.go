@@ -109,7 +109,7 @@ func (t *treatment) install(command string) Fix {
 // innerCommandNotFound is a program that the server, not the client, looks for.
 func innerCommandNotFound(ctx context.Context, t *treatment) []Fix {
 	inner := t.f.pieces.Command
-	if t.server != nil && inner == t.server.Command.Text {
+	if t.server != nil && (inner == "" || inner == t.server.Command.Text) {
 		return commandNotFound(ctx, t)
 	}
 	if found := t.find(ctx, inner); t.server != nil && len(found) > 0 && t.client.Entry.Env != "" {

@@ -56,6 +56,9 @@ func wrongName(_ context.Context, t *treatment) []Fix {
 	if !ok {
 		return nil
 	}
+	if p.Want == "" {
+		return []Fix{never("by_hand", "", "look up what %s calls %q, or remove it at %s", t.client.Name, p.Have, t.where())}
+	}
 	does := fmt.Sprintf("rename %q to %q, the name that %s knows", p.Have, p.Want, t.client.Name)
 	return t.fix("rename_field", Auto, does, t.rename(p.Path, p.Want))
 }

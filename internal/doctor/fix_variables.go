@@ -251,6 +251,7 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 	if t.server != nil {
 		for _, v := range t.variables {
 			if _, there := envOf(t.server, v.name); v.required && !there {
+				t.help(v.name)
 				fixes = append(fixes, t.renamed(v.name)...)
 			}
 		}

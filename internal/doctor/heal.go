@@ -1,7 +1,13 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
@@ -81,5 +87,301 @@ type Diff struct {
 // until it works or nothing is left to try. Files are written at the end, and only
 // with fixes that were kept.
 func (d *Doctor) Heal(ctx context.Context, c *Case, o HealOptions) *Healing {
-	panic("not built yet")
+	h := &healer{HealOptions: o, store: d.Store, look: d.lookAgain, approve: d.approve}
+	if h.MaxAttempts <= 0 {
+		h.MaxAttempts = 3
+	}
+	return h.heal(ctx, c)
+}
+
+// lookAgain examines an entry of a file in memory, with more time than usual if
+// wait is set.
+func (d *Doctor) lookAgain(ctx context.Context, f *clientconfig.File, name string, wait time.Duration) *Case {
+	patient := *d
+	if wait > d.Timeout {
+		patient.Timeout = wait
+	}
+	return patient.reexamine(ctx, f, name)
+}
+
+// approve extends a person's word from the command that was started to the one
+// that mending makes of it, if agreed says that the person has agreed to the
+// change. It reports whether the new command may be started.
+func (d *Doctor) approve(f *clientconfig.File, name string, agreed func() bool) bool {
+	s := f.Server(name)
+	if s == nil || !d.needsApproval(s, f) {
+		return true
+	}
+	return d.Approvals != nil && agreed() && d.Approvals.Approve(fingerprint(s)) == nil
+}
+
+// A healer works on one case. What it knows of the world are two funcs, so that
+// tests can tell it what would happen.
+type healer struct {
+	HealOptions
+	store   *clientconfig.Store
+	look    func(ctx context.Context, f *clientconfig.File, name string, wait time.Duration) *Case
+	approve func(f *clientconfig.File, name string, agreed func() bool) bool
+}
+
+func (h *healer) heal(ctx context.Context, c *Case) *Healing {
+	record := &Healing{Server: c.Name, Client: c.Client, File: c.At.File, Planned: h.Plan, Attempts: []Attempt{}, Case: c}
+	if c.file == nil {
+		record.Person = person(c, nil)
+		return record
+	}
+	w := newWorkspace(c.file)
+	if !bytes.Equal(w.current().Bytes(), c.file.Bytes()) && !h.Plan {
+		// An earlier healing, or the client, has written the file since.
+		if now := h.look(ctx, w.current(), c.Name, 0); now != nil {
+			c = now
+		}
+	}
+	if h.Plan {
+		w, refused := h.plan(c, w, record)
+		record.Diffs = w.diffs()
+		record.Person = person(c, refused)
+		return record
+	}
+	c, w, refused := h.attempt(ctx, c, w, record)
+	record.Case = c
+	problem := h.finish(ctx, w, record)
+	mended := slices.ContainsFunc(record.Attempts, func(a Attempt) bool { return a.Kept })
+	record.Fixed = mended && problem == nil && !isBroken(c)
+	record.Entry = entryShown(w.current(), w.current().Server(c.Name), nil)
+	switch {
+	case problem != nil:
+		record.Person = problem.Error()
+	case !record.Fixed:
+		record.Person = person(c, refused)
+	}
+	if len(record.Changes) > 0 {
+		record.Reload = c.file.Client.Reload
+	}
+	return record
+}
+
+func isBroken(c *Case) bool { return c.Cause != nil && c.Cause.Severity == Broken }
+
+// attempt is the loop. It returns the case and the files as they are after the
+// fixes that were kept, and fixes that nobody agreed to.
+func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Healing) (*Case, *workspace, []Fix) {
+	tried := make(map[string]bool)
+	var refused []Fix
+	for len(record.Attempts) < h.MaxAttempts && ctx.Err() == nil {
+		finding, fix := next(c, tried)
+		if fix == nil {
+			break
+		}
+		tried[keyOf(finding, fix)] = true
+		agreed := func() bool { return h.Allow != nil && h.Allow(c, *fix) }
+		if fix.Class == Ask {
+			if !agreed() {
+				refused = append(refused, *fix)
+				continue
+			}
+			agreed = func() bool { return true }
+		}
+		changed, err := w.with(*fix)
+		if err != nil {
+			continue // the file is not what the finding was about any more
+		}
+		if c.saw != nil && !h.approve(changed.current(), c.Name, agreed) {
+			refused = append(refused, *fix)
+			continue
+		}
+		if fix.clean != nil {
+			if err := fix.clean(ctx); err != nil {
+				continue
+			}
+		}
+		after := h.look(ctx, changed.current(), c.Name, fix.wait)
+		if after == nil {
+			continue
+		}
+		kept := isBetter(c, finding, after)
+		if kept && fix.wait > 0 && len(fix.Edits) == 0 {
+			// It works with more time than its client gives it. Perhaps it was only the
+			// first start that was slow.
+			if again := h.look(ctx, changed.current(), c.Name, 0); again != nil {
+				after, kept = again, isBetter(c, finding, again)
+			}
+		}
+		record.Attempts = append(record.Attempts, Attempt{
+			Number: len(record.Attempts) + 1, Diagnosis: diagnosisOf(finding), Fix: fix,
+			Result: after.State, Reached: after.Reached, Kept: kept,
+		})
+		if kept {
+			c, w = after, changed
+		}
+	}
+	if len(record.Attempts) == 0 && c.Cause != nil {
+		record.Attempts = append(record.Attempts, Attempt{Number: 1, Diagnosis: diagnosisOf(c.Cause), Result: c.State, Reached: c.Reached})
+	}
+	return c, w, refused
+}
+
+// plan notes for each finding the fix that would be tried first.
+func (h *healer) plan(c *Case, w *workspace, record *Healing) (*workspace, []Fix) {
+	for _, finding := range findings(c) {
+		for i := range finding.Fixes {
+			fix := &finding.Fixes[i]
+			if fix.Class == Never || len(record.Attempts) >= h.MaxAttempts {
+				continue
+			}
+			changed, err := w.with(*fix)
+			if err != nil {
+				continue
+			}
+			w = changed
+			record.Attempts = append(record.Attempts, Attempt{Number: len(record.Attempts) + 1, Diagnosis: diagnosisOf(finding), Fix: fix})
+			break
+		}
+	}
+	if len(record.Attempts) == 0 && c.Cause != nil {
+		record.Attempts = append(record.Attempts, Attempt{Number: 1, Diagnosis: diagnosisOf(c.Cause)})
+	}
+	return w, nil
+}
+
+// findings are those of a case, the cause first.
+func findings(c *Case) []*Finding {
+	var all []*Finding
+	if c.Cause != nil {
+		all = append(all, c.Cause)
+	}
+	for i := range c.Also {
+		all = append(all, &c.Also[i])
+	}
+	return all
+}
+
+// next is the best fix that has not been tried.
+func next(c *Case, tried map[string]bool) (*Finding, *Fix) {
+	for _, f := range findings(c) {
+		for i := range f.Fixes {
+			if fix := &f.Fixes[i]; fix.Class != Never && !tried[keyOf(f, fix)] {
+				return f, fix
+			}
+		}
+	}
+	return nil, nil
+}
+
+func keyOf(f *Finding, fix *Fix) string { return f.ID + "\x00" + fix.Name + "\x00" + fix.Does }
+
+func diagnosisOf(f *Finding) Diagnosis {
+	return Diagnosis{ID: f.ID, Kind: f.Kind, Explanation: f.Explanation, Confidence: f.Confidence}
+}
+
+// isBetter reports whether a fix is worth keeping: its finding is gone, and the
+// server got further than before, or as far with less that is wrong.
+func isBetter(before *Case, mended *Finding, after *Case) bool {
+	for _, f := range findings(after) {
+		if sameFinding(f, mended) {
+			return false
+		}
+	}
+	was, is := rung(before.Reached), rung(after.Reached)
+	switch {
+	case is > was, !isBroken(after) && isBroken(before):
+		return true
+	case is < was:
+		return false
+	case !isBroken(after): // a warning less
+		return true
+	case mended != before.Cause: // a warning less, and the cause is as it was
+		return sameFinding(before.Cause, after.Cause)
+	}
+	// On the same rung. In the file, one thing less is wrong; a server that now misses
+	// another variable has found the first.
+	now := after.Cause
+	return len(findings(after)) < len(findings(before)) && rung(now.Stage) <= rung(AtResolve) ||
+		now.ID == mended.ID && now.pieces.Variable != "" && now.pieces.Variable != mended.pieces.Variable
+}
+
+// sameFinding compares what is wrong. A line may have moved, so a place in the file
+// only counts for what was seen in the file and has not.
+func sameFinding(a, b *Finding) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.ID != b.ID || a.pieces != b.pieces {
+		return false
+	}
+	if a.problem != nil && b.problem != nil {
+		return slices.Equal(a.problem.Path, b.problem.Path) && a.problem.Have == b.problem.Have
+	}
+	return true
+}
+
+// person says what somebody has to do: agree to a change, or make one.
+func person(c *Case, refused []Fix) string {
+	var steps []string
+	for _, fix := range refused {
+		steps = append(steps, "agree to this change: "+fix.Does)
+	}
+	if c.Cause != nil {
+		for _, fix := range c.Cause.Fixes {
+			if fix.Class != Never {
+				continue
+			}
+			step := fix.Does
+			if fix.Run != "" {
+				step += " (" + fix.Run + ")"
+			}
+			steps = append(steps, step)
+			break
+		}
+	}
+	return strings.Join(steps, "; or ")
+}
+
+// finish writes what was kept, or drafts it.
+func (h *healer) finish(ctx context.Context, w *workspace, record *Healing) error {
+	if !h.Hold {
+		return h.write(ctx, w, record)
+	}
+	record.Diffs = w.diffs()
+	for _, path := range w.edited() {
+		if draft := NewDraft(w.before[path], w.files[path], nil); draft != nil {
+			record.Drafts = append(record.Drafts, draft)
+		}
+	}
+	record.Planned = len(record.Drafts) > 0
+	return nil
+}
+
+// write saves what was kept, each file once. A file that the client has written in
+// the meantime is read again and edited again, once.
+func (h *healer) write(ctx context.Context, w *workspace, record *Healing) error {
+	if len(w.edited()) == 0 {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("nothing was written: %w", ctx.Err())
+	}
+	if h.store == nil {
+		return errors.New("there is no place to keep the old file, so nothing was written")
+	}
+	for _, path := range w.edited() {
+		change, err := h.store.Save(ctx, w.files[path])
+		if errors.Is(err, clientconfig.ErrChanged) {
+			if err = w.again(path); err == nil {
+				change, err = h.store.Save(ctx, w.files[path])
+			}
+		}
+		if errors.Is(err, clientconfig.ErrNoChange) {
+			continue
+		}
+		if change.Done {
+			record.Changes = append(record.Changes, change)
+			record.Undo = append(record.Undo, change.ID)
+			record.Diffs = append(record.Diffs, DiffOf(w.before[path], w.files[path]))
+		}
+		if err != nil {
+			return fmt.Errorf("%s could not be written: %w", path, err)
+		}
+	}
+	return nil
 }

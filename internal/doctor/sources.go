@@ -37,7 +37,8 @@ func (d *Doctor) sources(c *Case) sources {
 	s := sources{
 		os: d.goos(), home: d.home(), system: d.System, project: d.System.Project,
 		self: d.Self, path: searched, near: nearNames,
-		answers: answers, exists: isThere, siblings: filesIn, usedBy: usedBy,
+		answers: listens, siblings: filesIn, usedBy: workedIn,
+		exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 	}
 	s.programs = func(ctx context.Context, name string) []program {
 		if d.Programs == nil {
@@ -50,8 +51,9 @@ func (d *Doctor) sources(c *Case) sources {
 		return found
 	}
 	for _, v := range d.ofClient(client).list {
-		name, _, _ := strings.Cut(v, "=")
-		s.names = append(s.names, name)
+		if name, value, _ := strings.Cut(v, "="); value != "" {
+			s.names = append(s.names, name)
+		}
 	}
 	for _, n := range machine.DotenvNames(folders...) {
 		if !n.Empty {
@@ -189,8 +191,23 @@ func composePorts(ctx context.Context, folders []string) []publishedPort {
 	return nil
 }
 
-// answers says whether somebody listens.
-func answers(ctx context.Context, host string, port int) bool {
+// filesIn lists the names of plain files in a folder.
+func filesIn(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// listens reports whether somebody takes a connection. Nothing is sent.
+func listens(ctx context.Context, host string, port int) bool {
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
@@ -200,19 +217,24 @@ func answers(ctx context.Context, host string, port int) bool {
 	return true
 }
 
-func isThere(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
-}
-
-func filesIn(folder string) []string {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil
+// workedIn reports whether a process runs a program of a folder or stands in it.
+// It can only be known where there is a /proc.
+func workedIn(folder string) (used, known bool) {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil || len(processes) == 0 {
+		return false, false
 	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
+	for _, p := range processes {
+		if p == "/proc/"+strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		command, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+		if strings.Contains(string(command), folder) {
+			return true, true
+		}
+		if cwd, err := os.Readlink(filepath.Join(p, "cwd")); err == nil && (cwd == folder || strings.HasPrefix(cwd, folder+"/")) {
+			return true, true
+		}
 	}
-	return names
+	return false, true
 }

@@ -61,7 +61,6 @@ type serverJSON struct {
 
 // inputJSON is an argument, an environment variable or a header.
 type inputJSON struct {
-	Type        string               `json:"type"`
 	Name        string               `json:"name"`
 	ValueHint   string               `json:"valueHint"`
 	Value       string               `json:"value"`
@@ -146,9 +145,6 @@ func arguments(in []inputJSON) []Argument {
 			Required:    a.IsRequired,
 			Secret:      secret,
 			Repeated:    a.IsRepeated,
-		}
-		if a.Type == "positional" {
-			arg.Name = ""
 		}
 		if !secret {
 			arg.Value, arg.Default = clean(a.Value, maxText), clean(a.Default, maxText)

@@ -64,7 +64,7 @@ func All() []*Client {
 		{
 			ID: "opencode", Config: "opencode", Package: "opencode-ai", Version: "1.18.33",
 			list: []string{"mcp", "list"},
-			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"},
+			env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"},
 		},
 		{
 			ID: "copilot", Config: "copilot-cli", Package: "@github/copilot", Version: "1.0.102", script: true,

@@ -1,6 +1,7 @@
 package realclient
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +20,12 @@ func install(t *testing.T, c *Client) {
 	if testing.Short() {
 		t.Skip("needs the network the first time")
 	}
-	if err := c.Install(t.Context()); err != nil {
+	err := c.Install(t.Context())
+	if errors.Is(err, ErrUnavailable) {
 		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -61,7 +61,9 @@ func (r *Rig) Install(ctx context.Context, folder string, packages ...string) (*
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		return nil, err
 	}
-	args := append([]string{"install", "--prefix", n.dir, "--save-exact", "--no-audit", "--no-fund"}, packages...)
+	// A registry that does not answer should be known within minutes, not after npm's
+	// usual five for each try.
+	args := append([]string{"install", "--prefix", n.dir, "--save-exact", "--no-audit", "--no-fund", "--fetch-timeout=60000"}, packages...)
 	cmd := exec.CommandContext(ctx, "npm", args...)
 	cmd.Dir = n.dir
 	if text, err := cmd.CombinedOutput(); err != nil {
