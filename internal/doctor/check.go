@@ -179,7 +179,7 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 			c.State = Unchecked
 		}
 	case d.needsApproval(c.server, c.file):
-		c.close(nil, nil)
+		c.close(nil, found)
 		c.State = Pending
 		c.Approve = fingerprint(c.server)
 	default:
