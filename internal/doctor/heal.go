@@ -343,11 +343,7 @@ func (h *healer) finish(ctx context.Context, w *workspace, record *Healing) erro
 		return h.write(ctx, w, record)
 	}
 	record.Diffs = w.diffs()
-	for _, path := range w.edited() {
-		if draft := NewDraft(w.before[path], w.files[path], nil); draft != nil {
-			record.Drafts = append(record.Drafts, draft)
-		}
-	}
+	record.Drafts = w.drafts()
 	record.Planned = len(record.Drafts) > 0
 	return nil
 }
