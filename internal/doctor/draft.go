@@ -63,46 +63,14 @@ func (d *Doctor) Write(ctx context.Context, draft *Draft) (clientconfig.Change, 
 // Preview drafts what a fix would change in files, without trying it. There is
 // none where the fix changes no file, or cannot be applied any more.
 func (d *Doctor) Preview(c *Case, fix Fix) []*Draft {
-	type change struct{ before, after *clientconfig.File }
-	var order []string
-	changed := make(map[string]change)
-	for _, e := range fix.Edits {
-		ch, ok := changed[e.File]
-		if !ok {
-			f := d.fileOf(c, e.File)
-			if f == nil {
-				return nil
-			}
-			ch = change{f, f}
-			order = append(order, e.File)
-		}
-		after, err := e.apply(ch.after)
-		if err != nil {
-			return nil
-		}
-		ch.after = after
-		changed[e.File] = ch
+	if c.file == nil {
+		return nil
 	}
-	var drafts []*Draft
-	for _, name := range order {
-		if draft := NewDraft(changed[name].before, changed[name].after, nil); draft != nil {
-			drafts = append(drafts, draft)
-		}
+	w, err := newWorkspace(c.file).with(fix)
+	if err != nil {
+		return nil
 	}
-	return drafts
-}
-
-// fileOf is the file that a fix of a case changes: mostly the one the case is in.
-func (d *Doctor) fileOf(c *Case, path string) *clientconfig.File {
-	if c.file != nil && c.file.Path == path {
-		return c.file
-	}
-	for _, f := range d.System.Find(clientsByID([]string{c.Client})...) {
-		if f.Path == path {
-			return f
-		}
-	}
-	return nil
+	return w.drafts()
 }
 
 // Undoing shows what taking a change back would do. It cannot be written; that is
