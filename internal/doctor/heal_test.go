@@ -541,3 +541,23 @@ func TestAPlanLeavesOutWhatWasRefused(t *testing.T) {
 		t.Errorf("the plan is %q", tried(h))
 	}
 }
+
+func TestAnEntryMayAskForMoreTime(t *testing.T) {
+	for _, test := range []struct {
+		client, timeout string
+		want            time.Duration
+	}{
+		{"codex", "30", 30 * time.Second},
+		{"claude-code", "30000", 30 * time.Second},
+		{"codex", "3600", time.Minute},
+		{"codex", "9223372036854775807", time.Minute},
+		{"codex", "-1", 0},
+		{"codex", "soon", 0},
+		{"codex", "", 0},
+	} {
+		s := &clientconfig.Server{Client: clientconfig.ByID(test.client), Timeout: clientconfig.Value{Text: test.timeout}}
+		if got := ownTime(s); got != test.want {
+			t.Errorf("%s %q: got %s, want %s", test.client, test.timeout, got, test.want)
+		}
+	}
+}
