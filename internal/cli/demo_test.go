@@ -41,7 +41,7 @@ func demo() {
 		})
 	mcp.AddTool(server, &mcp.Tool{Name: "fail", Description: "Fails."},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-			return nil, nil, errors.New("out of cheese")
+			return nil, nil, errors.New("out of cheese, API_KEY=canary-1234567 was refused")
 		})
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		os.Exit(1)

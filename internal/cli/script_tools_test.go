@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -183,4 +184,25 @@ func archived(t *testing.T, archive, name string) string {
 	}
 	t.Fatalf("%s has no %s", archive, name)
 	return ""
+}
+
+const twoServers = `{
+  "mcpServers": {
+    "memory": { "command": "demo" },
+    "weather": { "url": "http://127.0.0.1:1/mcp" }
+  }
+}
+`
+
+// homeWith returns a home whose Claude Code has these servers. It is where the
+// program stands, too, so no other project's files are found.
+func homeWith(t *testing.T, text string) (home, file string) {
+	t.Helper()
+	home = t.TempDir()
+	file = filepath.Join(home, ".claude.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(home)
+	return home, file
 }

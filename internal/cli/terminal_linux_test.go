@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -79,27 +78,6 @@ func lastWins(environ []string) []string {
 		out = append(out, name+"="+v)
 	}
 	return out
-}
-
-const twoServers = `{
-  "mcpServers": {
-    "memory": { "command": "demo" },
-    "weather": { "url": "http://127.0.0.1:1/mcp" }
-  }
-}
-`
-
-// homeWith returns a home whose Claude Code has these servers. It is where the
-// program stands, too, so no other project's files are found.
-func homeWith(t *testing.T, text string) (home, file string) {
-	t.Helper()
-	home = t.TempDir()
-	file = filepath.Join(home, ".claude.json")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(home)
-	return home, file
 }
 
 func wantSeen(t *testing.T, screen, pattern string) {
