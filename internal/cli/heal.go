@@ -76,7 +76,7 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 	if p.json {
 		return p.endJSON(healAnswer(report, healings, plan, code), code)
 	}
-	v.healed(report, healings, plan, o)
+	v.healed(report, healings, plan, o, servers)
 	return exit(code)
 }
 
@@ -109,8 +109,8 @@ func (v view) healing(h *doctor.Healing, most int) {
 	sign := v.paint(red, v.bad)
 	if h.Fixed {
 		sign = v.paint(green, v.ok)
-	} else if h.Planned {
-		sign = v.paint(faint, v.arrow)
+	} else if h.Planned && changes(h) {
+		sign = v.paint(bold, v.arrow)
 	}
 	name := plain(h.Server)
 	if name == "" {
@@ -140,6 +140,8 @@ func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
 		words = append(words, "asks first")
 	case h.Planned:
 		words = append(words, "automatic")
+	case a.Kept && !h.Fixed && a.Result != doctor.Healthy:
+		words = append(words, "helped, but it is still "+string(a.Result))
 	case a.Kept:
 		words = append(words, v.ok+" "+string(a.Result))
 		if h.Fixed && h.Case != nil && h.Case.Info != nil {
@@ -156,7 +158,7 @@ func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
 }
 
 // healed is the end of the story: how many, how to go back, what to restart.
-func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o healFlags) {
+func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o healFlags, servers []string) {
 	fixed, fixable := 0, 0
 	var undo, reload []string
 	for _, h := range healings {
@@ -166,9 +168,7 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 		if changes(h) {
 			fixable++
 		}
-		for _, id := range h.Undo {
-			undo = append(undo, "mcpmend undo "+id)
-		}
+		undo = append(undo, h.Undo...)
 		if line := clientOf(&doctor.Case{Client: h.Client}) + ": " + h.Reload; h.Reload != "" && len(h.Undo) > 0 && !slices.Contains(reload, line) {
 			reload = append(reload, line)
 		}
@@ -181,13 +181,14 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 	case plan:
 		v.printf("%s\n", v.paint(bold, fmt.Sprintf("A plan for %d of %s. Nothing was changed.", fixable, plural(len(healings), "problem"))))
 		if fixable > 0 {
-			v.printf("Next: %s\n", applyLine(o, v.asks))
+			v.printf("Next: %s\n", applyLine(o, servers, v.asks))
 		}
 	default:
 		v.printf("%s\n", v.paint(bold, fmt.Sprintf("Healed %d of %d.", fixed, len(healings))))
 	}
-	for _, line := range undo {
-		v.printf("Undo: %s\n", line)
+	if len(undo) > 0 {
+		slices.Reverse(undo) // the newest first, as it has to be undone
+		v.printf("Undo: mcpmend undo %s\n", strings.Join(undo, " "))
 	}
 	for _, line := range reload {
 		v.printf("Restart: %s\n", plain(line))
@@ -195,8 +196,11 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 }
 
 // applyLine is what does what the plan says.
-func applyLine(o healFlags, asks bool) string {
+func applyLine(o healFlags, servers []string, asks bool) string {
 	line := "mcpmend heal"
+	for _, name := range servers {
+		line += " " + quote(name)
+	}
 	for _, id := range o.clients {
 		line += " --client " + id
 	}

@@ -50,6 +50,7 @@ var unsettled = []struct {
 	{regexp.MustCompile(`0\.2 s {2,}`), "0.2 s   "},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "2026-11-15 12:00:00"},
 	{regexp.MustCompile(`\b(undo|undid|by|history|Undone:) ([0-9a-f]{6})\b`), "$1 c3f1a0"},
+	{regexp.MustCompile(`(undo c3f1a0) ([0-9a-f]{6})\b`), "$1 5b07d2"},
 	{regexp.MustCompile(`(?m)^[0-9a-f]{6}  `), "c3f1a0  "},
 	{regexp.MustCompile(`"[^"]*cli\.test[^"]*"|"[^"]*/bin/mcpmend"`), `"/usr/local/bin/mcpmend"`},
 	{regexp.MustCompile(`--approve [0-9a-f]+`), "--approve 5f1c0a"},

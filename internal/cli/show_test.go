@@ -172,7 +172,7 @@ func TestHealingsAreShown(t *testing.T) {
 				for _, h := range healings {
 					v.healing(h, 3)
 				}
-				v.healed(reports["healthy"], healings, name == "plan", healFlags{})
+				v.healed(reports["healthy"], healings, name == "plan", healFlags{}, nil)
 			})
 		})
 	}

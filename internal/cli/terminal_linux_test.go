@@ -1,11 +1,11 @@
 package cli_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
@@ -60,24 +60,16 @@ func atTerminal(t *testing.T, home string, env []string, typed string, args ...s
 		seen <- string(all)
 	}()
 	environ := append(os.Environ(), "HOME="+home, "TERM=xterm-256color", "NO_COLOR=", "XDG_STATE_HOME=", "XDG_CONFIG_HOME=")
-	code = cli.Main(context.Background(), cli.Env{
-		Args: args, Environ: lastWins(append(environ, env...)), Stdin: program, Stdout: program, Stderr: program,
-	})
+	mcpmend := exec.Command("mcpmend", args...)
+	mcpmend.Env = append(environ, env...) // the last of two counts
+	mcpmend.Stdin, mcpmend.Stdout, mcpmend.Stderr = program, program, program
+	err := mcpmend.Run()
 	program.Close()
-	return <-seen, code
-}
-
-func lastWins(environ []string) []string {
-	value := make(map[string]string)
-	for _, e := range environ {
-		name, v, _ := strings.Cut(e, "=")
-		value[name] = v
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
 	}
-	var out []string
-	for name, v := range value {
-		out = append(out, name+"="+v)
-	}
-	return out
+	return <-seen, mcpmend.ProcessState.ExitCode()
 }
 
 func wantSeen(t *testing.T, screen, pattern string) {
@@ -151,4 +143,42 @@ func TestNobodyIsAskedWhoDoesNotWantToBe(t *testing.T) {
 			t.Errorf("%+v: the file is now %s", how, now)
 		}
 	}
+}
+
+const noisyServer = `{"mcpServers": {"notes": {"command": "demo", "args": ["-noise"]}}}
+`
+
+func TestAFixIsShownBeforeItIsAskedAbout(t *testing.T) {
+	home, file := homeWith(t, noisyServer)
+	screen, _ := atTerminal(t, home, nil, "n\n", "heal", "notes", "--no-color")
+	wantSeen(t, screen, `(?s)\+\{"mcpServers": \{"notes": \{"command": ".*", "args": \["run", "--", "demo", "-noise"\]\}\}\}.*Do this\? \[y/N\]`)
+	wantSeen(t, screen, `Healed 0 of 1`)
+	if now, _ := os.ReadFile(file); string(now) != noisyServer {
+		t.Errorf("the file is now %s", now)
+	}
+
+	screen, code := atTerminal(t, home, nil, "y\n", "heal", "notes", "--no-color")
+	if code != cli.OK {
+		t.Errorf("exit code %d", code)
+	}
+	wantSeen(t, screen, `Healed 1 of 1`)
+	wantSeen(t, screen, `Undo: mcpmend undo [0-9a-f]+`)
+	if now, _ := os.ReadFile(file); !strings.Contains(string(now), `"run", "--", "demo"`) {
+		t.Errorf("the file is now %s", now)
+	}
+}
+
+func TestAProjectsCommandIsAskedAbout(t *testing.T) {
+	home, _ := homeWith(t, `{}`)
+	if err := os.WriteFile(".mcp.json", []byte(`{"mcpServers": {"helper": {"command": "demo"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	screen, _ := atTerminal(t, home, nil, "n\n", "check")
+	wantSeen(t, screen, `Start it, now and from now on\? \[y/N\]`)
+	wantSeen(t, screen, `waits for your approval`)
+	screen, _ = atTerminal(t, home, nil, "y\n", "check")
+	wantSeen(t, screen, `all healthy`)
+	screen, _ = atTerminal(t, home, nil, "", "check")
+	wantUnseen(t, screen, `\[y/N\]`)
+	wantSeen(t, screen, `all healthy`)
 }

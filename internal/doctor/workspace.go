@@ -73,7 +73,7 @@ func (w *workspace) diffs() []Diff {
 	return all
 }
 
-// drafts are the changes that would be written, in that order.
+// drafts are the same changes, for somebody else to write.
 func (w *workspace) drafts() []*Draft {
 	var all []*Draft
 	for _, path := range w.order {
