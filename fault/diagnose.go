@@ -140,6 +140,7 @@ func readStderr(e Evidence) clue {
 	if len(lines) > maxLines {
 		lines = lines[len(lines)-maxLines:]
 	}
+	named := make(map[Kind]Pieces) // what any line of that kind names
 	for i, text := range lines {
 		c := readLine(ends(text, maxLine))
 		if isWarning(text) {
@@ -149,12 +150,31 @@ func readStderr(e Evidence) clue {
 			c.sure *= 0.8 // a server that lives may have written this about something else
 		}
 		c.weight += 1000 + i
+		named[c.kind] = named[c.kind].with(c.pieces)
 		if c.kind != "" && c.outweighs(best) {
 			c.because = "stderr: " + c.because
 			best = c
 		}
 	}
+	if e.Exited && (best.kind == "" || best.kind == MissingDependency) && halfInstalled(lines) {
+		best = clue{kind: PackageCacheCorrupt, sure: narrow, weight: best.weight + 1, because: "stderr: a module is missing below _npx"}
+	}
+	// Node writes an error as an object over many lines: the last says what it was
+	// and an earlier one where.
+	best.pieces = best.pieces.with(named[best.kind])
 	return best
+}
+
+// halfInstalled recognises a package that npx has installed in part, which its
+// error says in two lines: that a module is missing, and who asked for it.
+func halfInstalled(lines []string) bool {
+	missing, below := false, false
+	for _, l := range lines {
+		l = strings.ToLower(ends(l, maxLine))
+		missing = missing || strings.Contains(l, "cannot find module") || strings.Contains(l, "module_not_found")
+		below = below || namedNpx.MatchString(l)
+	}
+	return missing && below
 }
 
 func isWarning(text string) bool {

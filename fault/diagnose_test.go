@@ -131,6 +131,36 @@ func TestTheRootCauseBeatsTheSymptom(t *testing.T) {
 	}
 }
 
+func TestAnErrorOverManyLinesIsReadAsOne(t *testing.T) {
+	refused := Diagnose(Evidence{Exited: true, ExitCode: 1, Moment: AtStart, Stderr: []string{
+		"Error: connect ECONNREFUSED 127.0.0.1:5432",
+		"    at TCPConnectWrap.afterConnect [as oncomplete] (node:net:1607:16) {",
+		"  errno: -111,",
+		"  code: 'ECONNREFUSED',",
+		"  syscall: 'connect',",
+		"  address: '127.0.0.1',",
+		"  port: 5432",
+		"}",
+	}})
+	if refused.Kind != ConnectionRefused || refused.Pieces.Host != "127.0.0.1" || refused.Pieces.Port != 5432 {
+		t.Errorf("got %s with %+v", refused.Kind, refused.Pieces)
+	}
+	half := Diagnose(Evidence{Exited: true, ExitCode: 1, Moment: AtStart, Stderr: []string{
+		"Error: Cannot find module 'color-name'",
+		"Require stack:",
+		"- /home/ada/.npm/_npx/4fba13d51aeb5863/node_modules/weather-mcp/index.js",
+		"  code: 'MODULE_NOT_FOUND',",
+		"Node.js v20.20.2",
+	}})
+	if half.Kind != PackageCacheCorrupt {
+		t.Errorf("got %s because of %s", half.Kind, half.Because)
+	}
+	whole := Diagnose(Evidence{Exited: true, ExitCode: 1, Moment: AtStart, Stderr: []string{"Error: Cannot find module 'color-name'", "- /home/ada/server/index.js"}})
+	if whole.Kind == PackageCacheCorrupt {
+		t.Errorf("a server of one's own is no cache of npx: %s", whole.Because)
+	}
+}
+
 func TestPiecesAreNamed(t *testing.T) {
 	for _, test := range []struct {
 		text string

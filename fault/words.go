@@ -259,6 +259,26 @@ type Pieces struct {
 
 // pieceForms says for each piece of a phrase what it may look like and where it
 // is kept. A name of the wrong form means that the phrase does not match.
+
+// with fills in what is missing from others. An address stays whole.
+func (p Pieces) with(others Pieces) Pieces {
+	fill := func(to *string, from string) {
+		if *to == "" {
+			*to = from
+		}
+	}
+	if p.Host == "" && p.Port == 0 {
+		p.Host, p.Port = others.Host, others.Port
+	}
+	fill(&p.Command, others.Command)
+	fill(&p.Variable, others.Variable)
+	fill(&p.Package, others.Package)
+	fill(&p.Path, others.Path)
+	fill(&p.Version, others.Version)
+	fill(&p.Tool, others.Tool)
+	return p
+}
+
 var pieceForms = map[string]func(*Pieces, string) bool{
 	"command":  func(p *Pieces, s string) bool { p.Command = s; return hasLetter(s) && !isFiller(s) },
 	"variable": func(p *Pieces, s string) bool { p.Variable = variableName(s); return p.Variable != "" },

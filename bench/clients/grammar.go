@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/bench/internal/realclient"
@@ -82,12 +80,8 @@ func (w *world) plainFile(c *realclient.Client, write func(string) string) (*hom
 	case "opencode":
 		content = `{"KEY": {"a": {"type": "local", "command": ["WITNESS", "JOURNAL"]}}}` + "\n"
 	}
-	content = strings.NewReplacer("KEY", place.Key[0], "WITNESS", w.witness, "JOURNAL", h.journal("a")).Replace(content)
-	path := h.system.Path(place)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, nil, err
-	}
-	if err := os.WriteFile(path, []byte(write(content)), 0o644); err != nil {
+	path, err := h.write(place, write(strings.ReplaceAll(content, "KEY", place.Key[0])))
+	if err != nil {
 		return nil, nil, err
 	}
 	return h, clientconfig.Open(path, h.client(), h.setup.Project, place).Problems, nil

@@ -80,21 +80,21 @@ func (o options) run(ctx context.Context, out io.Writer) (int, error) {
 	for o.seed == 0 {
 		o.seed = rand.Uint64()
 	}
-	t, err := newTools(ctx)
-	if err != nil {
-		return 2, err
-	}
-	defer t.release()
-	others, err := o.others(ctx)
-	if err != nil {
-		return 2, err
-	}
 	dir, err := os.MkdirTemp("", "doctor")
 	if err != nil {
 		return 2, err
 	}
 	defer os.RemoveAll(dir)
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return 2, err
+	}
+	t, err := newTools(ctx, dir)
+	if err != nil {
+		return 2, err
+	}
+	defer t.release()
+	others, err := o.others(ctx)
+	if err != nil {
 		return 2, err
 	}
 	r := &result{Seed: o.seed}

@@ -25,7 +25,9 @@ type tools struct {
 	release func() error
 }
 
-func newTools(ctx context.Context) (*tools, error) {
+// newTools builds what is needed and keeps a copy in dir: a benchmark of another tree
+// may build its own into the rig meanwhile.
+func newTools(ctx context.Context, dir string) (*tools, error) {
 	r, err := rig.Open()
 	if err != nil {
 		return nil, err
@@ -36,6 +38,16 @@ func newTools(ctx context.Context) (*tools, error) {
 	}
 	if t.patient, err = r.Go(ctx, patientPackage); err != nil {
 		return nil, err
+	}
+	for _, program := range []*string{&t.mcpmend, &t.patient} {
+		data, err := os.ReadFile(*program)
+		if err != nil {
+			return nil, err
+		}
+		*program = filepath.Join(dir, filepath.Base(*program))
+		if err := os.WriteFile(*program, data, 0o755); err != nil {
+			return nil, err
+		}
 	}
 	addr, release, err := closedPort()
 	if err != nil {

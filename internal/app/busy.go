@@ -1,7 +1,9 @@
 package app
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +24,7 @@ func (p *prober) busy(kind fault.Kind) string {
 		return ""
 	}
 	for _, other := range runningProcesses() {
-		if other.runs(p.start.Command, p.start.Dir) {
+		if other.runs(p.start.Command, p.start.Dir) || other.isStartedBy(p.start.Command[0]) {
 			return fmt.Sprintf("process %d runs the same command", other.pid)
 		}
 	}
@@ -64,6 +66,20 @@ func (r *process) runsArguments(command []string) bool {
 	// npm writes over its own command line.
 	rest := slices.DeleteFunc(slices.Clone(command[1:]), func(a string) bool { return a == "-y" || a == "--yes" })
 	return strings.TrimRight(strings.Join(r.argv, " "), " ") == "npm exec "+strings.Join(rest, " ")
+}
+
+// isStartedBy reports whether the process is what a script puts in its own place:
+// its whole command line stands there.
+func (r *process) isStartedBy(script string) bool {
+	f, err := os.Open(script)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const most = 64 << 10 // of a script; programs are longer
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	return err == nil && bytes.HasPrefix(text, []byte("#!")) && len(r.argv) > 0 &&
+		filepath.IsAbs(r.argv[0]) && bytes.Contains(text, []byte(strings.Join(r.argv, " ")))
 }
 
 func sameProgram(a, b string) bool {

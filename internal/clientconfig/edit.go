@@ -198,7 +198,7 @@ func count(n *node, name string) int {
 // bool, json.Number, nil, []any and Object.
 func normal(value any) (any, error) {
 	switch v := value.(type) {
-	case nil, string, bool, json.Number:
+	case nil, string, bool, json.Number, verbatim:
 		return v, nil
 	case int:
 		return json.Number(strconv.Itoa(v)), nil
@@ -265,6 +265,8 @@ func plain(n *node) any {
 
 func plainValue(value any) any {
 	switch v := value.(type) {
+	case verbatim:
+		return v.plain
 	case []any:
 		l := make([]any, len(v))
 		for i := range v {

@@ -161,6 +161,9 @@ func (d *document) removeJSON(path Path) ([]splice, error) {
 func (d *document) removeChild(parent *node, i int) []splice {
 	all := children(parent)
 	c := all[i]
+	if rest := string(d.data[parent.start+1:c.start]) + string(d.data[c.end:parent.end-1]); len(all) == 1 && strings.Trim(rest, " \t\r\n,") == "" {
+		return []splice{{parent.start + 1, parent.end - 1, ""}}
+	}
 	hasComma := i < len(all)-1 || parent.note.(jsonNote).trailingComma
 	end := c.end
 	if hasComma {
@@ -251,6 +254,8 @@ func (d *document) writeJSON(value any, indent, unit string, many bool) string {
 		for _, e := range v {
 			parts = append(parts, part{"", d.writeJSON(e, inner, unit, many)})
 		}
+	case verbatim:
+		return strings.Join(v.lines, d.newline()+indent)
 	case string:
 		return quoteJSON(v)
 	case json.Number:

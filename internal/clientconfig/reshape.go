@@ -2,6 +2,7 @@ package clientconfig
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -443,7 +444,31 @@ func (f *File) Adopt(from *File, name string) (*File, error) {
 	if len(f.Places) == 0 || f.Places[0].List != (len(from.Places) > 0 && from.Places[0].List) {
 		return nil, f.refusal(s.Path, "it is written in another way there")
 	}
-	return f.Set(f.ServerPath(name), from.doc.root.find(s.Path).meaning())
+	return f.Set(f.ServerPath(name), f.copyOf(from, from.doc.root.find(s.Path)))
+}
+
+// A verbatim is a value of another JSON file as it is written there, line by line
+// without the indentation of the first.
+type verbatim struct {
+	lines []string
+	plain any
+}
+
+// copyOf is a value of another file as it can be written into this one: in its own
+// bytes where the grammar is the same.
+func (f *File) copyOf(from *File, n *node) any {
+	isJSON := func(d *document) bool { return d.format == JSON || d.format == JSONC }
+	text := from.doc.data[n.start:n.end]
+	strict := len(f.Places) > 0 && f.Places[0].Strict
+	if !isJSON(f.doc) || !isJSON(from.doc) || strict && !json.Valid(text) {
+		return n.meaning()
+	}
+	v := verbatim{lines: strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n"), plain: plain(n)}
+	indent := from.doc.indent(n.start)
+	for i := range v.lines[1:] {
+		v.lines[i+1] = strings.TrimPrefix(v.lines[i+1], indent)
+	}
+	return v
 }
 
 // Again reads the file once more and returns what is in it now.

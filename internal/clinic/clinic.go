@@ -99,45 +99,52 @@ func addTools(s *mcp.Server, c *clinic) {
 		return &mcp.ToolAnnotations{Title: title, DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &yes}
 	}
 	addTool(s, c, &mcp.Tool{
-		Name: "check_health",
+		Name:         "check_health",
+		OutputSchema: healthSchema,
 		Description: "Examine the MCP servers in the configuration files of all clients on this machine: read the files, start each server as its client would, " +
 			"and say for each that does not work what the cause is, what shows it and what to do. " +
 			"With auto_heal, what is broken is mended: fixes are tried, each is validated by starting the server again, and what works is written after approval.",
 		Annotations: mends("Check all MCP servers"),
 	}, c.checkHealth)
 	addTool(s, c, &mcp.Tool{
-		Name: "test_connection",
+		Name:         "test_connection",
+		OutputSchema: healthSchema,
 		Description: "Examine one configured MCP server by name and say how far it gets: configuration, program, start, handshake, tools. " +
 			"With auto_heal, mend it as heal_server does. A command from a project's file is started only after a person has approved it.",
 		Annotations: mends("Test one MCP server"),
 	}, c.testConnection)
 	addTool(s, c, &mcp.Tool{
-		Name: "heal_server",
+		Name:         "heal_server",
+		OutputSchema: healthSchema,
 		Description: "Mend one MCP server: diagnose it, try at most three fixes, validate after each by starting it again, and write what works after approval. " +
 			"The answer is the record of that. It never runs another program than the one configured and never writes a secret; what only a person can do is said and not tried.",
 		Annotations: mends("Mend one MCP server"),
 	}, c.healServer)
 	addTool(s, c, &mcp.Tool{
-		Name: "configure_server",
+		Name:         "configure_server",
+		OutputSchema: configureSchema,
 		Description: "Add an MCP server to the configuration of one or all clients, from a package (npm:, pypi:, oci:), a URL or a command. " +
 			"It is tried in each client's environment first, mended if need be, and written only if it works. " +
 			"A package or command that was never run here is run only after a person has agreed. Never pass secrets: name their variables under secrets.",
 		Annotations: mends("Add an MCP server"),
 	}, c.configureServer)
 	addTool(s, c, &mcp.Tool{
-		Name: "explain_error",
+		Name:         "explain_error",
+		OutputSchema: explainSchema,
 		Description: "Explain an error of an MCP server or client, such as 'spawn npx ENOENT' or 'MCP error -32000: Connection closed': " +
 			"its kind, what it means, what to do, and whether trying again can help. Looks at the text only.",
 		Annotations: &mcp.ToolAnnotations{Title: "Explain an MCP error", ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
 	}, c.explainError)
 	addTool(s, c, &mcp.Tool{
-		Name: "list_servers",
+		Name:         "list_servers",
+		OutputSchema: listSchema,
 		Description: "List the MCP servers in the configuration files of all clients on this machine, with file, line and entry. " +
 			"Secrets are hidden. Starts nothing; what can be seen to be wrong in a file is said.",
 		Annotations: &mcp.ToolAnnotations{Title: "List MCP servers", ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
 	}, c.listServers)
 	addTool(s, c, &mcp.Tool{
-		Name: "undo_change",
+		Name:         "undo_change",
+		OutputSchema: undoSchema,
 		Description: "Take back a change that mcpmend made to a configuration file, by its id (the \"undo\" of another tool's answer). " +
 			"Values that were changed since by somebody else are left alone.",
 		Annotations: &mcp.ToolAnnotations{Title: "Undo a change", DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &no},

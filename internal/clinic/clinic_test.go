@@ -225,7 +225,7 @@ func TestAPersonSeesTheDiffAndTheirAnswerCounts(t *testing.T) {
 				h := out.Healings[0]
 				wrote := w.read(t) != brokenFile
 				if action != "accept" {
-					if wrote || h.Fixed || len(h.Undo) > 0 || !strings.HasPrefix(out.Approval.Status, action) {
+					if wrote || h.Fixed || h.Now.State != "dead" || len(h.Undo) > 0 || !strings.HasPrefix(out.Approval.Status, action) {
 						t.Errorf("written %v, fixed %v, approval %+v; want nothing done", wrote, h.Fixed, out.Approval)
 					}
 					return
@@ -293,18 +293,38 @@ func TestWithoutElicitationAPlanIsConfirmedOnce(t *testing.T) {
 	}
 }
 
-func TestAPlanIsBoundToTheFileAsItWas(t *testing.T) {
-	w := newWard(t, doctor.Auto)
-	a := connect(t, w.Practice, "", nil)
-	var out HealthOutput
-	a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
-	touched := strings.Replace(brokenFile, "{\n", "{\n  \"theme\": \"dark\",\n", 1)
-	if err := os.WriteFile(w.file, []byte(touched), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a.call(t, "heal_server", map[string]any{"server": "gh", "confirm": out.Approval.Plan}, &out)
-	if h := out.Healings[0]; h.Fixed || w.read(t) != touched || !strings.Contains(h.Person, "changed in the meantime") {
-		t.Errorf("got %+v, want the changed file to be left alone", h)
+func TestAPlanIsBoundToTheEntryAsItWas(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, now string
+		fixed    bool
+	}{
+		"the client has written something else": {"{\n", "{\n  \"theme\": \"dark\",\n", true},
+		"somebody has changed the entry":        {`"env": {`, `"env": {"MODE": "1",`, false},
+		"the very value has changed":            {"npx -y gh", "npx -y gh@2", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, doctor.Auto)
+			a := connect(t, w.Practice, "", nil)
+			var out HealthOutput
+			a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
+			touched := strings.Replace(brokenFile, test.old, test.now, 1)
+			if err := os.WriteFile(w.file, []byte(touched), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			plan := out.Approval.Plan
+			out = HealthOutput{}
+			a.call(t, "heal_server", map[string]any{"server": "gh", "confirm": plan}, &out)
+			h := out.Healings[0]
+			if !test.fixed {
+				if h.Fixed || w.read(t) != touched || !strings.Contains(h.Person, "changed in the meantime") {
+					t.Errorf("got %+v, want the changed file to be left alone", h)
+				}
+				return
+			}
+			if got := w.read(t); !h.Fixed || !strings.Contains(got, `"theme": "dark"`) || !strings.Contains(got, `"command": "npx",`) {
+				t.Errorf("got %+v and\n%s\nwant both changes", h, got)
+			}
+		})
 	}
 }
 

@@ -149,9 +149,9 @@ type answer interface {
 
 // Approval is what became of a question, or the question.
 type Approval struct {
-	Status string `json:"status" jsonschema:"needed, given, declined or cancelled"`
+	Status string `json:"status"`
 	// Plan agrees to all of Wanted that needs no person.
-	Plan    string   `json:"plan,omitempty" jsonschema:"if the user agrees, call the same tool again with the same arguments and confirm set to this"`
+	Plan    string   `json:"plan,omitempty"`
 	Expires string   `json:"expires,omitempty"`
 	Wanted  []Wanted `json:"wanted,omitempty"`
 }
@@ -161,7 +161,7 @@ type Wanted struct {
 	What string `json:"what"`
 	Diff string `json:"diff,omitempty"`
 	// Person says what to type where only a person can agree.
-	Person string `json:"person,omitempty" jsonschema:"only a person can agree to this, in their client or by typing this in a terminal"`
+	Person string `json:"person,omitempty"`
 }
 
 func wanted(items []item) []Wanted {

@@ -177,6 +177,9 @@ func (c *clinic) write(ctx context.Context, v *visit, h *doctor.Healing) {
 	}
 	h.Drafts = nil
 	h.Fixed = !broken(h.Case)
+	if client := clientconfig.ByID(h.Client); client != nil && len(h.Undo) > 0 {
+		h.Reload = client.Reload
+	}
 }
 
 // broken: something can be done about it, or has to be.
@@ -193,35 +196,42 @@ func broken(c *doctor.Case) bool {
 // finish turns what was found into what is answered.
 func (o *HealthOutput) finish() *HealthOutput {
 	o.Servers, o.Healings = []Server{}, nil
-	now := make(map[*doctor.Case]*doctor.Case)
-	i := 0
-	for _, c := range o.found {
-		if broken(c) && i < len(o.healed) {
-			now[c] = o.healed[i].Case
-			i++
-		}
-	}
 	bad := 0
+	readable := false
 	for _, c := range o.found {
 		o.Servers = append(o.Servers, server(c))
-		if h := now[c]; broken(c) && (h == nil || broken(h)) {
+		if !broken(c) {
+			continue
+		}
+		if len(o.Healings) == len(o.healed) { // not asked to heal
+			bad++
+			continue
+		}
+		h := o.healed[len(o.Healings)]
+		record := healing(h)
+		if len(h.Drafts) > 0 { // nothing of it is written, so all is as it was
+			record.Now, record.Entry = server(c), c.Entry()
+		}
+		o.Healings = append(o.Healings, record)
+		if len(h.Drafts) > 0 || broken(h.Case) {
 			bad++
 		}
-	}
-	unwritten := 0
-	for _, h := range o.healed {
-		o.Healings = append(o.Healings, healing(h))
-		if len(h.Drafts) > 0 {
-			unwritten++
-		}
+		readable = readable || record.Fixed && c.Name == ""
 	}
 	switch {
 	case len(o.found) == 0:
 		o.Verdict = "no server of that name, or none at all, in the files of the clients on this machine"
-	case bad == 0 && unwritten == 0:
-		o.Verdict = fmt.Sprintf("%s, none needs attention", count(len(o.found), "server"))
+	case bad == 0:
+		o.Verdict = count(len(o.found), "server") + ", none needs attention"
 	default:
-		o.Verdict = fmt.Sprintf("%s, %d need attention", count(len(o.found), "server"), bad+unwritten)
+		verb := "need"
+		if bad == 1 {
+			verb = "needs"
+		}
+		o.Verdict = fmt.Sprintf("%s, %d %s attention", count(len(o.found), "server"), bad, verb)
+	}
+	if readable {
+		o.Verdict += "; a file can be read again: call this tool once more for the servers in it"
 	}
 	return o
 }
@@ -271,7 +281,7 @@ type ConfigureInput struct {
 // ConfigureOutput is what configure_server answers.
 type ConfigureOutput struct {
 	Verdict string      `json:"verdict"`
-	Refused string      `json:"refused,omitempty" jsonschema:"why nothing was done"`
+	Refused string      `json:"refused,omitempty"`
 	Notes   []string    `json:"notes,omitempty"`
 	Clients []Placement `json:"clients"`
 	approvable
@@ -282,14 +292,14 @@ type Placement struct {
 	Client  string   `json:"client"`
 	Scope   string   `json:"scope,omitempty"`
 	File    string   `json:"file,omitempty"`
-	Status  string   `json:"status" jsonschema:"written, unchanged, planned, differs, failing or refused"`
+	Status  string   `json:"status"`
 	Why     string   `json:"why,omitempty"`
-	Entry   any      `json:"entry,omitempty" jsonschema:"with secrets hidden"`
+	Entry   any      `json:"entry,omitempty"`
 	Diff    string   `json:"diff,omitempty"`
-	Healing *Healing `json:"healing,omitempty" jsonschema:"what was tried to make it work"`
-	Now     *Server  `json:"now,omitempty" jsonschema:"how it was when it was tried; left out if it was not"`
-	Undo    string   `json:"undo,omitempty" jsonschema:"id for undo_change"`
-	Reload  string   `json:"reload,omitempty" jsonschema:"what makes the client see the change"`
+	Healing *Healing `json:"healing,omitempty"`
+	Now     *Server  `json:"now,omitempty"`
+	Undo    string   `json:"undo,omitempty"`
+	Reload  string   `json:"reload,omitempty"`
 }
 
 func (c *clinic) configureServer(ctx context.Context, v *visit, in ConfigureInput) *ConfigureOutput {
@@ -481,7 +491,7 @@ type ExplainOutput struct {
 	Explanation string  `json:"explanation"`
 	Confidence  float64 `json:"confidence"`
 	Fix         string  `json:"fix,omitempty"`
-	Retry       bool    `json:"retry" jsonschema:"the same may go well later although nobody has changed anything"`
+	Retry       bool    `json:"retry"`
 	approvable
 }
 
@@ -572,7 +582,7 @@ type UndoOutput struct {
 	Diff   string `json:"diff,omitempty"`
 	// Undo takes this one back again.
 	Undo   string `json:"undo,omitempty"`
-	Why    string `json:"why,omitempty" jsonschema:"why it was not undone"`
+	Why    string `json:"why,omitempty"`
 	Reload string `json:"reload,omitempty"`
 	approvable
 }

@@ -179,7 +179,7 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 			c.State = Unchecked
 		}
 	case d.needsApproval(c.server, c.file):
-		c.close(nil, nil)
+		c.close(nil, found)
 		c.State = Pending
 		c.Approve = fingerprint(c.server)
 	default:
@@ -189,7 +189,7 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 
 // probe starts the server and judges what was seen.
 func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Finding) {
-	start.Timeout = d.timeout()
+	start.Timeout = max(d.timeout(), ownTime(c.server))
 	if start.Call == nil {
 		start.Call = d.Call
 	}

@@ -261,9 +261,11 @@ func TestAHeldServerIsWrittenLater(t *testing.T) {
 	if got := r.read(t, ".claude.json"); got != "{}\n" {
 		t.Fatalf("a held server was written: %s", got)
 	}
-	// Somebody else writes one of the two files in the meantime.
-	if err := os.WriteFile(filepath.Join(r.home, ".cursor/mcp.json"), []byte("{\"a\": 1}\n"), 0o600); err != nil {
-		t.Fatal(err)
+	// Others write in the meantime: beside it, and in its place.
+	for name, text := range map[string]string{".claude.json": "{\"a\": 1}\n", ".cursor/mcp.json": "{\"mcpServers\": {\"x\": {}}}\n"} {
+		if err := os.WriteFile(filepath.Join(r.home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r.Keep(t.Context(), c, nil)
 	got := map[string]Placed{}
@@ -273,7 +275,10 @@ func TestAHeldServerIsWrittenLater(t *testing.T) {
 	if diff := cmp.Diff(map[string]Placed{"claude-code": Written, "cursor": Declined}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := r.read(t, ".cursor/mcp.json"); got != "{\"a\": 1}\n" {
+	if got := r.read(t, ".claude.json"); !strings.HasPrefix(got, "{\"a\": 1, ") || !strings.Contains(got, `"x"`) {
+		t.Errorf("got %s, want what somebody else wrote, and the server", got)
+	}
+	if got := r.read(t, ".cursor/mcp.json"); got != "{\"mcpServers\": {\"x\": {}}}\n" {
 		t.Errorf("what somebody else wrote is gone: %s", got)
 	}
 }

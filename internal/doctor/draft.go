@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"slices"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -25,7 +26,7 @@ type Draft struct {
 	// Diff shows it, with secrets hidden.
 	Diff Diff `json:"diff"`
 
-	file *clientconfig.File
+	before, file *clientconfig.File
 }
 
 // NewDraft drafts the change from one File to another that was made from it. It is
@@ -36,9 +37,9 @@ func NewDraft(before, after *clientconfig.File, secrets map[string]string) *Draf
 		return nil
 	}
 	return &Draft{
-		ID:   draftID(after.Path, before.Bytes(), after.Bytes()),
-		Diff: hiddenDiff(hiderOf(secrets, before, after), after.Path, string(before.Bytes()), string(after.Bytes())),
-		file: after,
+		ID:     draftID(after.Path, before.Bytes(), after.Bytes()),
+		Diff:   hiddenDiff(hiderOf(secrets, before, after), after.Path, string(before.Bytes()), string(after.Bytes())),
+		before: before, file: after,
 	}
 }
 
@@ -51,58 +52,42 @@ func draftID(path string, before, after []byte) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Write makes a drafted change. It returns [clientconfig.ErrChanged] if the file no
-// longer holds what the draft was made from.
+// Write makes a drafted change. A file that was written to since, by its client or
+// by another draft, is changed in the same places, if the entries that the draft
+// changes are as they were; [clientconfig.ErrChanged] if not.
 func (d *Doctor) Write(ctx context.Context, draft *Draft) (clientconfig.Change, error) {
 	if d.Store == nil {
 		return clientconfig.Change{}, fmt.Errorf("%w: there is no place for backups", clientconfig.ErrRefused)
 	}
-	return d.Store.Save(ctx, draft.file)
+	change, err := d.Store.Save(ctx, draft.file)
+	if !errors.Is(err, clientconfig.ErrChanged) {
+		return change, err
+	}
+	now := draft.file.Again()
+	for _, s := range draft.before.Servers {
+		was, will := draft.before.Value(s.Path), draft.file.Value(s.Path)
+		if !reflect.DeepEqual(was, will) && !reflect.DeepEqual(was, now.Value(s.Path)) {
+			return change, err // it was thought through for another entry
+		}
+	}
+	again, rerr := now.Replay(draft.before, draft.file)
+	if rerr != nil {
+		return change, rerr
+	}
+	return d.Store.Save(ctx, again)
 }
 
 // Preview drafts what a fix would change in files, without trying it. There is
 // none where the fix changes no file, or cannot be applied any more.
 func (d *Doctor) Preview(c *Case, fix Fix) []*Draft {
-	type change struct{ before, after *clientconfig.File }
-	var order []string
-	changed := make(map[string]change)
-	for _, e := range fix.Edits {
-		ch, ok := changed[e.File]
-		if !ok {
-			f := d.fileOf(c, e.File)
-			if f == nil {
-				return nil
-			}
-			ch = change{f, f}
-			order = append(order, e.File)
-		}
-		after, err := e.apply(ch.after)
-		if err != nil {
-			return nil
-		}
-		ch.after = after
-		changed[e.File] = ch
+	if c.file == nil {
+		return nil
 	}
-	var drafts []*Draft
-	for _, name := range order {
-		if draft := NewDraft(changed[name].before, changed[name].after, nil); draft != nil {
-			drafts = append(drafts, draft)
-		}
+	w, err := newWorkspace(c.file).with(fix)
+	if err != nil {
+		return nil
 	}
-	return drafts
-}
-
-// fileOf is the file that a fix of a case changes: mostly the one the case is in.
-func (d *Doctor) fileOf(c *Case, path string) *clientconfig.File {
-	if c.file != nil && c.file.Path == path {
-		return c.file
-	}
-	for _, f := range d.System.Find(clientsByID([]string{c.Client})...) {
-		if f.Path == path {
-			return f
-		}
-	}
-	return nil
+	return w.drafts()
 }
 
 // Undoing shows what taking a change back would do. It cannot be written; that is

@@ -18,6 +18,9 @@ func commandNotFound(ctx context.Context, t *treatment) []Fix {
 	}
 	command := t.server.Command.Text
 	if strings.ContainsAny(command, `/\`) {
+		if fixes := t.splitPath(); fixes != nil {
+			return fixes
+		}
 		return []Fix{never("by_hand", "", "correct the path at %s: there is no %s", t.where(), command)}
 	}
 	var fixes []Fix
@@ -26,6 +29,16 @@ func commandNotFound(ctx context.Context, t *treatment) []Fix {
 		fixes = append(fixes, t.firstInPath("absolute_path", p, line(t.server)[1:])...)
 	}
 	return or(fixes, t.install(command))
+}
+
+// splitPath takes the arguments out of a command that begins with the path of a
+// program. A path may hold spaces, so the file system has the last word.
+func (t *treatment) splitPath() []Fix {
+	words, _, ok := splitWords(t.server.Command.Text)
+	if !ok || len(words) < 2 || t.fileExists(t.server.Command.Text) || !t.fileExists(words[0]) {
+		return nil
+	}
+	return t.splitLine(words)
 }
 
 // firstInPath runs a program by its absolute path, with its folder first in PATH.

@@ -54,9 +54,13 @@ func isShort(w string) bool {
 	return len(w) > 1 && w[0] == '-' && strings.Trim(w[1:], shortSwitches) == ""
 }
 
-// with returns the words with more options.
-func (d dockerLine) with(options ...string) []string {
-	return slices.Insert(slices.Clone(d.words), d.first, options...)
+// withFirst and withLast return the words with an option more, before or behind the others.
+func (d dockerLine) withFirst(option string) []string {
+	return slices.Insert(slices.Clone(d.words), d.first, option)
+}
+
+func (d dockerLine) withLast(options ...string) []string {
+	return slices.Insert(slices.Clone(d.words), d.image, options...)
 }
 
 // passes reports whether a variable gets into the container.
@@ -103,7 +107,7 @@ func dockerNotInteractive(_ context.Context, t *treatment) []Fix {
 	if !ok {
 		return nil
 	}
-	return t.fix("docker_interactive", Auto, "add -i, without which docker closes standard input", t.setLine(d.with("-i")...))
+	return t.fix("docker_interactive", Auto, "add -i, without which docker closes standard input", t.setLine(d.withFirst("-i")...))
 }
 
 func dockerUnavailable(_ context.Context, t *treatment) []Fix {

@@ -100,10 +100,8 @@ func transportMismatch(ctx context.Context, t *treatment) []Fix {
 		return []Fix{byHand}
 	}
 	if t.server.URL.Path == nil {
-		flag := fault.RemedyIn(t.evidence()).Flag
-		if words := line(t.server); strings.Contains(flag, "stdio") && !slices.Contains(words, flag) {
-			does := fmt.Sprintf("add %s, which the server itself asks for", flag)
-			return or(t.fix("set_transport", Auto, does, t.setLine(append(words, strings.Fields(flag)...)...)), byHand)
+		if fixes := t.stdioFlag(); fixes != nil {
+			return or(fixes, byHand)
 		}
 		return []Fix{never("by_hand", "", "start the server so that it speaks on standard input and output, as its documentation says")}
 	}
@@ -114,6 +112,17 @@ func transportMismatch(ctx context.Context, t *treatment) []Fix {
 		}
 	}
 	return or(fixes, byHand)
+}
+
+// stdioFlag has the server speak on standard input and output, if it says itself
+// which flag does that.
+func (t *treatment) stdioFlag() []Fix {
+	flag := fault.RemedyIn(t.evidence()).Flag
+	if t.server == nil || t.server.Command.Path == nil || !strings.Contains(flag, "stdio") || slices.Contains(line(t.server), flag) {
+		return nil
+	}
+	words := append(line(t.server), strings.Fields(flag)...)
+	return t.fix("set_transport", Auto, fmt.Sprintf("add %s, which the server itself asks for", flag), t.setLine(words...))
 }
 
 // setTransport changes the type, or the name of the field with the URL where that

@@ -183,6 +183,16 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 	}
 	var fixes []Fix
 	found := t.find(ctx, runtime)
+	// The one that was installed with the program is the likeliest to fit.
+	beside := func(p program) bool { return t.folder(p.path) == t.folder(t.server.Command.Text) }
+	slices.SortStableFunc(found, func(a, b program) int {
+		if beside(a) == beside(b) {
+			return 0
+		} else if beside(a) {
+			return -1
+		}
+		return 1
+	})
 	for _, p := range found[:min(len(found), maxPrograms)] {
 		fixes = append(fixes, t.newerRuntime(p, runtime)...)
 	}

@@ -14,6 +14,27 @@ import (
 // patience is how long a slow server is given before something else is suspected.
 var patience = []time.Duration{30 * time.Second, 60 * time.Second}
 
+// ownTime is how long the entry tells its client to wait, as far as we would wait
+// ourselves: a server that the client has patience with is not unresponsive.
+func ownTime(s *clientconfig.Server) time.Duration {
+	if s == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(s.Timeout.Text)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	unit := time.Second
+	if s.Client.Entry.TimeoutUnit == "ms" {
+		unit = time.Millisecond
+	}
+	longest := patience[len(patience)-1]
+	if time.Duration(n) > longest/unit {
+		return longest
+	}
+	return time.Duration(n) * unit
+}
+
 func timedOut(_ context.Context, t *treatment) []Fix {
 	var fixes []Fix
 	for _, wait := range patience {
@@ -96,5 +117,5 @@ func tooManyTools(_ context.Context, t *treatment) []Fix {
 
 // reported is what nobody but the makers can mend, with what was seen to show them.
 func reported(_ context.Context, t *treatment) []Fix {
-	return []Fix{never("report_it", "mcpmend report "+t.quote(t.c.Name), "read what the server wrote last, and report it to its makers")}
+	return or(t.stdioFlag(), never("report_it", "mcpmend report "+t.quote(t.c.Name), "read what the server wrote last, and report it to its makers"))
 }

@@ -151,12 +151,17 @@ func commandHoldsArgs(_ context.Context, t *treatment) []Fix {
 	if t.server == nil || t.fileExists(t.server.Command.Text) {
 		return nil
 	}
-	words, clear, ok := splitWords(t.server.Command.Text)
+	words, _, ok := splitWords(t.server.Command.Text)
 	if !ok || len(words) < 2 {
 		return []Fix{never("by_hand", "", "write the program alone as %q and its arguments as the list %q", t.client.Entry.Command, t.client.Entry.Args)}
 	}
+	return t.splitLine(words)
+}
+
+// splitLine writes the words of a command apart.
+func (t *treatment) splitLine(words []string) []Fix {
 	class := Auto
-	if !clear {
+	if _, clear, _ := splitWords(t.server.Command.Text); !clear {
 		class = Ask
 	}
 	does := fmt.Sprintf("write %q as the command and the rest as its arguments", words[0])

@@ -19,8 +19,8 @@ func (t *treatment) reference(part, name string) string {
 	if !slices.Contains(v.In, part) || t.client.ID == "kiro" { // Kiro wants each name approved in its settings
 		return ""
 	}
-	for _, form := range []string{"${env:NAME}", "${NAME}", "{env:NAME}", "$NAME", "%NAME%"} {
-		if slices.Contains(v.Forms, form) {
+	for _, form := range v.Forms { // the first is the client's favourite
+		if slices.Contains([]string{"${env:NAME}", "${NAME}", "{env:NAME}", "$NAME", "%NAME%"}, form) {
 			return strings.Replace(form, "NAME", name, 1)
 		}
 	}
@@ -188,7 +188,7 @@ func missingVariable(_ context.Context, t *treatment) []Fix {
 	var fixes []Fix
 	passed := func() []Edit {
 		if isDocker && !docker.passes(name) {
-			return []Edit{t.setLine(docker.with("-e", name)...)}
+			return []Edit{t.setLine(docker.withLast("-e", name)...)}
 		}
 		return nil
 	}

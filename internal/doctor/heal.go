@@ -138,21 +138,21 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 		}
 	}
 	if h.Plan {
-		w, refused := h.plan(c, w, record)
+		w = h.plan(c, w, record)
 		record.Diffs = w.diffs()
-		record.Person = person(c, refused)
+		record.Person = person(c, nil)
 		return record
 	}
 	c, w, refused := h.attempt(ctx, c, w, record)
 	record.Case = c
 	problem := h.finish(ctx, w, record)
 	mended := slices.ContainsFunc(record.Attempts, func(a Attempt) bool { return a.Kept })
-	record.Fixed = mended && problem == nil && !isBroken(c)
+	record.Fixed = mended && problem == nil && !isBroken(c) && len(record.Drafts) == 0
 	record.Entry = entryShown(w.current(), w.current().Server(c.Name), nil)
 	switch {
 	case problem != nil:
 		record.Person = problem.Error()
-	case !record.Fixed:
+	case !mended || isBroken(c):
 		record.Person = person(c, refused)
 	}
 	if len(record.Changes) > 0 {
@@ -222,11 +222,12 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 }
 
 // plan notes for each finding the fix that would be tried first.
-func (h *healer) plan(c *Case, w *workspace, record *Healing) (*workspace, []Fix) {
+func (h *healer) plan(c *Case, w *workspace, record *Healing) *workspace {
 	for _, finding := range findings(c) {
 		for i := range finding.Fixes {
 			fix := &finding.Fixes[i]
-			if fix.Class == Never || len(record.Attempts) >= h.MaxAttempts {
+			refused := fix.Class == Ask && h.Allow != nil && !h.Allow(c, *fix)
+			if fix.Class == Never || refused || len(record.Attempts) >= h.MaxAttempts {
 				continue
 			}
 			changed, err := w.with(*fix)
@@ -241,7 +242,7 @@ func (h *healer) plan(c *Case, w *workspace, record *Healing) (*workspace, []Fix
 	if len(record.Attempts) == 0 && c.Cause != nil {
 		record.Attempts = append(record.Attempts, Attempt{Number: 1, Diagnosis: diagnosisOf(c.Cause)})
 	}
-	return w, nil
+	return w
 }
 
 // findings are those of a case, the cause first.
@@ -342,12 +343,7 @@ func (h *healer) finish(ctx context.Context, w *workspace, record *Healing) erro
 	if !h.Hold {
 		return h.write(ctx, w, record)
 	}
-	record.Diffs = w.diffs()
-	for _, path := range w.edited() {
-		if draft := NewDraft(w.before[path], w.files[path], nil); draft != nil {
-			record.Drafts = append(record.Drafts, draft)
-		}
-	}
+	record.Diffs, record.Drafts = w.diffs(), w.drafts()
 	record.Planned = len(record.Drafts) > 0
 	return nil
 }

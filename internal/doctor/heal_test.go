@@ -503,3 +503,61 @@ func TestWithoutAStoreNothingIsSaidToBeFixed(t *testing.T) {
 		t.Errorf("fixed %t, person %q: %s", h.Fixed, h.Person, c.content())
 	}
 }
+
+func TestHoldingWritesNothingAndKeepsTheDraft(t *testing.T) {
+	before := `{"mcpServers": {"a": {"command": "npx"}}}`
+	c := newClinic(t, "cursor", before)
+	c.world, c.sources.programs = needs("/nvm/npx"), found("/nvm/npx")
+	c.Hold = true
+	h := c.healed("a")
+	want(t, c.content(), before)
+	if h.Fixed || len(h.Drafts) != 1 || h.Person != "" || h.Case.State != Healthy {
+		t.Fatalf("fixed %t, %d drafts, person %q", h.Fixed, len(h.Drafts), h.Person)
+	}
+	d := Doctor{Store: c.store}
+	if _, err := d.Write(t.Context(), h.Drafts[0]); err != nil || !strings.Contains(c.content(), "/nvm/npx") {
+		t.Errorf("%v: the file holds %s", err, c.content())
+	}
+}
+
+func TestAPreviewShowsAFileThatIsNotThereYet(t *testing.T) {
+	c := newClinic(t, "vscode", `{}`)
+	c.put(filepath.Join(c.system.Project, ".vscode", "settings.json"), `{"mcp": {"servers": {"a": {"command": "npx"}}}}`)
+	k := c.first("a")
+	drafts := (&Doctor{}).Preview(k, k.Cause.Fixes[0])
+	if len(drafts) != 2 || filepath.Base(drafts[0].Diff.File) != "mcp.json" || !strings.Contains(drafts[0].Diff.Text, `+    "a": {`) {
+		t.Errorf("%d drafts of %q", len(drafts), k.Cause.Fixes[0].Name)
+	}
+}
+
+func TestAPlanLeavesOutWhatWasRefused(t *testing.T) {
+	c := newClinic(t, "cursor", `{"mcpServers": {"a": {"command": "npx"}}}`)
+	c.sources.names = []string{"TOKEN"}
+	c.world = func(*clientconfig.Server, time.Duration) *Finding {
+		return &Finding{Stage: AtStart, Kind: "missing_env_var", pieces: fault.Pieces{Variable: "TOKEN"}}
+	}
+	c.Plan, c.Allow = true, func(*Case, Fix) bool { return false }
+	if h := c.healed("a"); len(h.Diffs) != 0 || h.Attempts[0].Fix != nil {
+		t.Errorf("the plan is %q", tried(h))
+	}
+}
+
+func TestAnEntryMayAskForMoreTime(t *testing.T) {
+	for _, test := range []struct {
+		client, timeout string
+		want            time.Duration
+	}{
+		{"codex", "30", 30 * time.Second},
+		{"claude-code", "30000", 30 * time.Second},
+		{"codex", "3600", time.Minute},
+		{"codex", "9223372036854775807", time.Minute},
+		{"codex", "-1", 0},
+		{"codex", "soon", 0},
+		{"codex", "", 0},
+	} {
+		s := &clientconfig.Server{Client: clientconfig.ByID(test.client), Timeout: clientconfig.Value{Text: test.timeout}}
+		if got := ownTime(s); got != test.want {
+			t.Errorf("%s %q: got %s, want %s", test.client, test.timeout, got, test.want)
+		}
+	}
+}

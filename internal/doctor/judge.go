@@ -35,13 +35,12 @@ func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
 		c.settle(InUse, cause, found)
 		return
 	}
-	state := stateOf(cause)
 	if reason := explains(found, diagnosis); reason != nil {
 		reason.Severity = Broken
 		reason.Evidence = append(reason.Evidence, cause.Evidence...)
 		cause = reason
 	}
-	c.settle(state, cause, found)
+	c.settle(stateOf(cause), cause, found)
 }
 
 // settle closes a case with its cause and what else was found. What merely

@@ -73,6 +73,17 @@ func (w *workspace) diffs() []Diff {
 	return all
 }
 
+// drafts are the same changes, for somebody else to write.
+func (w *workspace) drafts() []*Draft {
+	var all []*Draft
+	for _, path := range w.order {
+		if draft := NewDraft(w.before[path], w.files[path], nil); draft != nil {
+			all = append(all, draft)
+		}
+	}
+	return all
+}
+
 // again reads a file once more and applies to it what was kept.
 func (w *workspace) again(path string) error {
 	f := w.files[path].Again()

@@ -45,7 +45,7 @@ type WrapOptions struct {
 // environment, has the very same tools as before.
 func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	w := &Wrapping{Server: c.Name, Client: c.Client, File: c.At.File}
-	if w.Reason = reasonNotToWrap(c); w.Reason != "" {
+	if w.Reason = d.reasonNotToWrap(c); w.Reason != "" {
 		return w
 	}
 	f, s := d.reread(c)
@@ -70,7 +70,7 @@ func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 		w.Reason = "the entry is gone"
 		return w
 	}
-	inner, url := wrapped(s)
+	inner, url := d.wrapped(s)
 	var changed *clientconfig.File
 	var err error
 	switch {
@@ -87,7 +87,7 @@ func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	return w
 }
 
-func reasonNotToWrap(c *Case) string {
+func (d *Doctor) reasonNotToWrap(c *Case) string {
 	switch {
 	case c.server == nil:
 		return "the file cannot be read by its client"
@@ -98,7 +98,7 @@ func reasonNotToWrap(c *Case) string {
 	case c.saw == nil:
 		return "was not started, so there is nothing to compare with"
 	}
-	if inner, url := wrapped(c.server); inner != nil || url != "" {
+	if inner, url := d.wrapped(c.server); inner != nil || url != "" {
 		return "is behind mcpmend already"
 	}
 	if s := c.server; s.URL.Text != "" && (len(s.Headers) > 0 || len(s.HeadersFrom) > 0) {
@@ -168,13 +168,13 @@ func (d *Doctor) reread(c *Case) (*clientconfig.File, *clientconfig.Server) {
 }
 
 // wrapped takes apart an entry that runs us: the command behind "--", or the URL.
-func wrapped(s *clientconfig.Server) (inner []string, url string) {
+func (d *Doctor) wrapped(s *clientconfig.Server) (inner []string, url string) {
 	argv := argvOf(s)
 	if len(argv) < 3 || argv[1] != "run" {
 		return nil, ""
 	}
 	program := path.Base(strings.ReplaceAll(argv[0], `\`, "/"))
-	if strings.TrimSuffix(program, ".exe") != "mcpmend" {
+	if strings.TrimSuffix(program, ".exe") != "mcpmend" && argv[0] != d.Self {
 		return nil, ""
 	}
 	if i := slices.Index(argv, "--"); i >= 0 {

@@ -70,7 +70,7 @@ var (
 	//	good: /bin/server a b - ✔ Connected
 	claudeLine = regexp.MustCompile(`^(?P<name>\S.*?): .* - (?P<mark>[^\x00-\x7f]|!) ?(?P<text>\S.*)$`)
 	//	✗ bad: /nope  (stdio) - Disconnected
-	geminiLine = regexp.MustCompile(`^(?P<mark>[^\x00-\x7f]|!) (?P<name>\S.*?)(?: \(from .*\))?: .* \(\w+\) - (?P<text>\w.*)$`)
+	geminiLine = regexp.MustCompile(`^(?P<mark>[^\x00-\x7f]|!) (?P<name>\S.*?)(?: \(from .*\))?: .* \([^()]*\) - (?P<text>\w.*)$`)
 	//	●  ✓ good connected
 	opencodeLine = regexp.MustCompile(`^●  (?P<mark>\S) (?P<name>\S.*?) (?P<text>connected|failed|disabled|needs .*)$`)
 )

@@ -32,8 +32,8 @@ func TestVerdictsOfRecordedOutputs(t *testing.T) {
 		},
 		{
 			"gemini", "gemini",
-			Output{Stderr: "Configured MCP servers:\n\n✓ good: /bin/small a b (stdio) - Connected\n✗ gone: /nope  (stdio) - Disconnected\n○ off: http://127.0.0.1:9/mcp (http) - Disabled\n"},
-			map[string]Verdict{"good": {OK, "Connected"}, "gone": {Failed, "Disconnected"}, "off": {NotChecked, "Disabled"}, "nobody": {Absent, ""}},
+			Output{Stderr: "Configured MCP servers:\n\n✓ good: /bin/small a b (stdio) - Connected\n✗ gone: /nope  (stdio) - Disconnected\n○ off: http://127.0.0.1:9/mcp (http) - Disabled\n✓ odd: http://127.0.0.1:8/mcp (streamable-http) - Connected\n"},
+			map[string]Verdict{"good": {OK, "Connected"}, "gone": {Failed, "Disconnected"}, "off": {NotChecked, "Disabled"}, "odd": {OK, "Connected"}, "nobody": {Absent, ""}},
 		},
 		{
 			"gemini, file refused", "gemini",

@@ -1,10 +1,10 @@
 // Command witness is a server that writes down how it was started and who spoke to
 // it, for telling what a client has understood of its configuration.
 //
-//	witness JOURNAL [ARGUMENT...]
+//	witness [JOURNAL [ARGUMENT...]]
 //
-// It serves stdio and adds a line of JSON to JOURNAL at its start and at every
-// greeting (initialize, or server/discover), see [testimony].
+// It serves stdio and adds a line of JSON to JOURNAL, if it has one, at its start and
+// at every greeting (initialize, or server/discover), see [testimony].
 package main
 
 import (
@@ -22,10 +22,11 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) < 2 {
-		log.Fatal("usage: witness JOURNAL [ARGUMENT...]")
+	journal := os.DevNull
+	if len(os.Args) > 1 {
+		journal = os.Args[1]
 	}
-	journal, seen := os.Args[1], start()
+	seen := start()
 	if err := note(journal, seen); err != nil {
 		log.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func main() {
 }
 
 func start() testimony.Line {
-	line := testimony.Line{PID: os.Getpid(), Args: os.Args[2:], Env: map[string]string{}}
+	line := testimony.Line{PID: os.Getpid(), Args: os.Args[min(2, len(os.Args)):], Env: map[string]string{}}
 	for _, pair := range os.Environ() {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, testimony.Prefix) {
 			line.Env[name] = value

@@ -1,0 +1,159 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
+
+const ourselves = "/opt/mcpmend/bin/mcpmend"
+
+func (d *Doctor) readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(d.System.Home, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (d *Doctor) only(t *testing.T, name string) *Case {
+	t.Helper()
+	r := d.Check(t.Context(), Which{Servers: []string{name}}, nil)
+	if len(r.Cases) != 1 {
+		t.Fatalf("cases: %v", summary(r))
+	}
+	return r.Cases[0]
+}
+
+func TestAServerGoesBehindMcpmendAndComesOutAsItWas(t *testing.T) {
+	for _, test := range []struct{ file, before, has string }{
+		{".claude.json", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"true\", \"args\": [\"-x\", \"a b\"], \"env\": {\"K\": \"v\"}}\n  }\n}\n",
+			`{"command": "/opt/mcpmend/bin/mcpmend", "args": ["run", "--", "true", "-x", "a b"], "env": {"K": "v"}}`},
+		{".claude.json", `{"mcpServers": {"a": {"type": "http", "url": "http://localhost:1/mcp"}}}`,
+			`"args": ["run", "http://localhost:1/mcp"]`},
+		{".codex/config.toml", "# mine\n[mcp_servers.a]\ncommand = \"true\" # keep\nargs = [\"-x\"]\n",
+			"command = \"/opt/mcpmend/bin/mcpmend\" # keep\nargs = [\"run\", \"--\", \"true\", \"-x\"]\n"},
+		{".config/opencode/opencode.json", "{\n  // mine\n  \"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"true\", \"-x\"]}}\n}\n",
+			`"command": ["/opt/mcpmend/bin/mcpmend", "run", "--", "true", "-x"]`},
+		{".config/goose/config.yaml", "extensions:\n  a: # mine\n    type: stdio\n    cmd: env\n    args:\n      - -x\n    enabled: true\n    envs: {}\n",
+			"cmd: /opt/mcpmend/bin/mcpmend"},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			d := ward(t, map[string]string{"~/" + test.file: test.before}, func(ctx context.Context, s Start) Sighting {
+				saw := healthy(ctx, s)
+				if s.URL != "" {
+					saw.Transport = clientconfig.HTTP
+				}
+				return saw
+			})
+			// It has to be there, or nothing would be started in its place.
+			d.System.Root = ""
+			d.Self = ourselves
+			o := WrapOptions{Program: programFile(t, d)}
+			w := d.Wrap(t.Context(), d.only(t, "a"), o)
+			if !w.Done || w.Undo == "" || w.Tools != 1 {
+				t.Fatalf("not wrapped: %+v", w)
+			}
+			got := d.readFile(t, test.file)
+			if want := strings.ReplaceAll(test.has, ourselves, o.Program); !strings.Contains(got, want) {
+				t.Errorf("no %s in\n%s", want, got)
+			}
+			if again := d.Wrap(t.Context(), d.only(t, "a"), o); again.Done || again.Reason != "is behind mcpmend already" {
+				t.Errorf("wrapped twice: %+v", again)
+			}
+			if w := d.Unwrap(t.Context(), d.only(t, "a"), o); !w.Done {
+				t.Fatalf("not unwrapped: %+v", w)
+			}
+			back := clientconfig.Open(filepath.Join(d.System.Home, test.file), d.only(t, "a").file.Client, "", d.only(t, "a").file.Places...).Server("a")
+			was := d.only(t, "a").server
+			if back.Command.Text != was.Command.Text || back.URL.Text != was.URL.Text || back.Transport != was.Transport {
+				t.Errorf("came out as %+v", back)
+			}
+			if !strings.Contains(test.before, "http") && d.readFile(t, test.file) != test.before {
+				t.Errorf("came out as\n%s\nwas\n%s", d.readFile(t, test.file), test.before)
+			}
+		})
+	}
+}
+
+// programFile is one that can be found where the entry says.
+func programFile(t *testing.T, d *Doctor) string {
+	t.Helper()
+	file := filepath.Join(d.System.Home, "mcpmend")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestAnEntryStaysAsItIsIfTheServerIsAnotherOneBehindMcpmend(t *testing.T) {
+	before := `{"mcpServers": {"a": {"command": "true"}}}`
+	for _, test := range []struct {
+		name   string
+		behind func(context.Context, Start) Sighting
+		want   string
+	}{
+		{"other tools", func(ctx context.Context, s Start) Sighting {
+			saw := healthy(ctx, s)
+			saw.Tools[0].Definition = []byte(`{"name":"other"}`)
+			return saw
+		}, "has other tools behind mcpmend than before, so nothing was changed"},
+		{"does not start", dying(1, "no"), "does not start behind mcpmend, so nothing was changed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := ward(t, map[string]string{"~/.claude.json": before}, func(ctx context.Context, s Start) Sighting {
+				if len(s.Command) > 1 {
+					return test.behind(ctx, s)
+				}
+				return healthy(ctx, s)
+			})
+			w := d.Wrap(t.Context(), d.only(t, "a"), WrapOptions{Program: programFile(t, d)})
+			if w.Done || w.Reason != test.want {
+				t.Errorf("got %+v", w)
+			}
+			if got := d.readFile(t, ".claude.json"); got != before {
+				t.Errorf("the file is now\n%s", got)
+			}
+		})
+	}
+}
+
+func TestSomeServersAreNotPutBehindMcpmend(t *testing.T) {
+	for _, test := range []struct{ entry, want string }{
+		{`{"type": "http", "url": "http://localhost:1/", "headers": {"Authorization": "Bearer x"}}`, "command line"},
+		{`{"comand": "true"}`, "mend it first"},
+	} {
+		d := ward(t, map[string]string{"~/.claude.json": `{"mcpServers": {"a": ` + test.entry + `}}`}, healthy)
+		if w := d.Wrap(t.Context(), d.only(t, "a"), WrapOptions{Program: ourselves}); w.Done || !strings.Contains(w.Reason, test.want) {
+			t.Errorf("%s: got %+v", test.entry, w)
+		}
+	}
+}
+
+func TestAProgramInACacheIsNotWrittenIntoAnEntry(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		name   string
+		stable bool
+	}{
+		{"bin/mcpmend", true},
+		{".npm/_npx/abc/node_modules/.bin/mcpmend", false},
+		{"go-build123/b001/exe/mcpmend", false},
+	} {
+		file := filepath.Join(dir, test.name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := StableProgram(file); (err == nil) != test.stable {
+			t.Errorf("%s: got %q, %v", test.name, got, err)
+		}
+	}
+}
