@@ -2,13 +2,12 @@ package cli
 
 import (
 	"io"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/doctor"
 )
 
 func explainCommand(p *program) *cobra.Command {
@@ -43,8 +42,7 @@ func (p *program) explain(text string) error {
 		return p.endJSON(j, OK)
 	}
 	v := view{screen: p.screen()}
-	title := fault.Kind(j.Kind).About().Title
-	v.printf("%s\n", v.paint(bold, title))
+	v.printf("%s\n", v.paint(bold, j.Title))
 	v.detail("cause", plain(j.Explanation))
 	if j.Fix != "" {
 		v.detail("fix", plain(j.Fix))
@@ -56,27 +54,22 @@ func (p *program) explain(text string) error {
 	return nil
 }
 
-// explainText explains a kind, an id that ends in one, or any text.
+// explainText explains an id, or any text.
 func explainText(text string) explainJSON {
-	name := text[strings.LastIndexByte(text, '.')+1:]
-	if kind := fault.Kind(name); slices.Contains(fault.Kinds(), kind) {
-		about := kind.About()
-		return explainJSON{answer: answerTo("explain", OK), Kind: string(kind), Confidence: 1,
-			Explanation: unnamed(about.Explanation), Fix: unnamed(about.Fix), Retryable: about.Retryable}
+	if title, meaning, remedy, ok := doctor.Explain(text); ok {
+		kind := text[strings.LastIndexByte(text, '.')+1:]
+		return explainJSON{answer: answerTo("explain", OK), Kind: kind, Title: title, Confidence: 1,
+			Explanation: meaning, Fix: remedy, Retryable: fault.Kind(kind).About().Retryable}
 	}
 	d := fault.Diagnose(fault.Evidence{Text: text})
-	return explainJSON{answer: answerTo("explain", OK), Kind: string(d.Kind), Confidence: d.Confidence,
+	return explainJSON{answer: answerTo("explain", OK), Kind: string(d.Kind), Title: d.Kind.About().Title, Confidence: d.Confidence,
 		Explanation: hide(d.Explanation), Fix: hide(d.SuggestedFix), Retryable: d.Retryable, Because: hide(d.Because)}
 }
-
-var named = regexp.MustCompile(`\{[^|{}]*\|?([^{}]*)\}`)
-
-// unnamed fills a template of package fault for a failure nobody has seen.
-func unnamed(template string) string { return named.ReplaceAllString(template, "$1") }
 
 type explainJSON struct {
 	answer
 	Kind        string  `json:"kind"`
+	Title       string  `json:"title"`
 	Explanation string  `json:"explanation"`
 	Fix         string  `json:"fix,omitempty"`
 	Confidence  float64 `json:"confidence"`

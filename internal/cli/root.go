@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func (p *program) root() *cobra.Command {
 		Short:         "mcpmend keeps an AI agent's MCP servers working.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          knownCommand,
+		Args:          p.knownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if show, _ := c.Flags().GetBool("version"); show {
 				return printVersion(p)
@@ -131,13 +132,15 @@ func (p *program) envSays(name string) bool {
 
 // knownCommand refuses arguments of the bare command: they are names of commands
 // that do not exist.
-func knownCommand(c *cobra.Command, args []string) error {
+func (p *program) knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	err := usageError{text: fmt.Sprintf("unknown command %q", args[0])}
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		err.hint = "mcpmend " + near[0]
+	} else if servers, _ := p.completeServers(c, nil, args[0]); slices.Contains(servers, args[0]) {
+		err.hint = "mcpmend check " + quote(args[0])
 	}
 	return err
 }

@@ -1,0 +1,73 @@
+package doctor
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+)
+
+// Explain says what a finding of that ID means and what helps against it, for one
+// that nobody has in front of them. The ID may be short of its stage. ok is false
+// for an ID that is not known.
+func Explain(id string) (title, meaning, remedy string, ok bool) {
+	kind := id[strings.LastIndexByte(id, '.')+1:]
+	if words, known := ownKinds[kind]; known {
+		return strings.ReplaceAll(kind, "_", " "), words.meaning, words.remedy, true
+	}
+	if !slices.Contains(fault.Kinds(), fault.Kind(kind)) {
+		return "", "", "", false
+	}
+	about := fault.Kind(kind).About()
+	return about.Title, anyone(about.Explanation), anyone(about.Fix), true
+}
+
+var blank = regexp.MustCompile(`\{[^|{}]*\|?([^{}]*)\}`)
+
+// anyone fills a template of package fault for a failure that nobody has seen.
+func anyone(template string) string { return blank.ReplaceAllString(template, "$1") }
+
+type kindWords struct{ meaning, remedy string }
+
+// ownKinds are the kinds that package fault does not know, since no message of a
+// server shows them: they are seen in files.
+var ownKinds = map[string]kindWords{
+	string(clientconfig.Unreadable):     {"The client's file cannot be read, so the client has none of the servers in it.", "give yourself the right to read it, or put a regular file in its place"},
+	string(clientconfig.Misplaced):      {"Servers stand in a file that the client does not read.", "move them to the file that the client reads; mcpmend heal offers that"},
+	string(clientconfig.Unparsable):     {"The file is not valid JSON, TOML or YAML, so the client has none of the servers in it.", "correct it at the line that mcpmend check names"},
+	string(clientconfig.WrongRoot):      {"The outermost value of the file is no object.", "put the servers into an object"},
+	string(clientconfig.Empty):          {"The file is empty, which some clients take for an error.", "mcpmend heal writes {} into it"},
+	string(clientconfig.Comment):        {"The client reads strict JSON, and a comment makes it lose the whole file.", "mcpmend heal removes the comment"},
+	string(clientconfig.TrailingComma):  {"The client reads strict JSON, and a comma before a closing bracket makes it lose the whole file.", "mcpmend heal removes the comma"},
+	string(clientconfig.DuplicateKey):   {"A name stands twice in the same object; only the last one counts.", "remove one of them"},
+	string(clientconfig.WrongKey):       {"The servers stand under a key of another client, such as \"servers\" instead of \"mcpServers\".", "mcpmend heal renames the key"},
+	string(clientconfig.NoKey):          {"The servers stand at the top of the file and not under the key that the client reads.", "mcpmend heal puts them under it"},
+	string(clientconfig.DoublyNested):   {"The key of the servers stands inside itself, so the client sees one server of that name.", "mcpmend heal takes one of them away"},
+	string(clientconfig.WrongContainer): {"The servers are a list where the client wants an object, or the other way round.", "mcpmend heal turns one into the other where all of them have names"},
+
+	string(clientconfig.WrongShape):       {"A value of the entry is of a type that the client cannot use.", "correct it at the line that mcpmend check names"},
+	string(clientconfig.ArgsAsString):     {"The arguments are one text, and the client wants a list.", "mcpmend heal splits them"},
+	string(clientconfig.CommandHoldsArgs): {"The command holds its arguments, too, so the client looks for a program with spaces in its name.", "mcpmend heal splits it"},
+	string(clientconfig.NoCommand):        {"The entry has neither a command nor a URL, so there is nothing to start.", "add one of them, or remove the entry"},
+	string(clientconfig.CommandAndURL):    {"The entry has both a command and a URL, and clients disagree which one counts.", "remove one of them"},
+	string(clientconfig.NoURLs):           {"This client can only start commands.", "put the URL behind a command: mcpmend run URL"},
+	string(clientconfig.MissingType):      {"The client skips a URL without a type.", "mcpmend heal adds it"},
+	string(clientconfig.WrongType):        {"The client does not know the type that the entry has.", "mcpmend heal writes it in the client's spelling"},
+	string(clientconfig.WrongName):        {"The client does not know a field of the entry; another client may.", "mcpmend heal renames it where the right name is certain"},
+	string(clientconfig.NoName):           {"An entry of a list has no name.", "give it one"},
+
+	"shadowed":               {"Another entry of the same name wins, because its file is closer to the project.", "rename or remove one of them"},
+	kindAsked:                {"The client asks for this value when it starts the server, so it cannot be started without you.", "nothing is wrong"},
+	kindUnset:                {"The entry refers to a variable that is not set where the client is started.", "set the variable before the client starts"},
+	kindForeignReference:     {"The entry refers to a variable in the spelling of another client, so the server gets the reference itself.", "mcpmend heal writes it in this client's spelling"},
+	kindPlaceholder:          {"A value is still the one of the instructions, such as YOUR_API_KEY.", "put your own value in its place, or a reference to a variable that holds it"},
+	kindPlainSecret:          {"A secret stands in a file that is shared or that others can read.", "refer to a variable instead, and replace the secret if others may have seen it"},
+	kindScriptMissing:        {"The program is there, but not the script that it is told to run.", "correct the path"},
+	kindCwdMissing:           {"The working folder of the entry does not exist.", "correct the path, or make the folder"},
+	kindWindowsShim:          {"On Windows npx and its like are scripts, which this client cannot start by themselves.", "mcpmend heal puts cmd /c before it"},
+	kindNpxWithoutYes:        {"npx asks before it fetches a package, and nobody can answer.", "mcpmend heal adds -y"},
+	kindDockerDetached:       {"docker run -d leaves the container alone at once, so nobody can talk to it.", "mcpmend heal removes -d"},
+	kindDockerNotInteractive: {"docker run without -i closes the container's standard input, and the server ends.", "mcpmend heal adds -i"},
+}
