@@ -49,6 +49,12 @@ func Diagnose(e Evidence) Diagnosis {
 	return best.diagnosis(e)
 }
 
+// Diagnosis is what is said of a failure whose kind is known already. The evidence
+// only gives the words; it may be zero.
+func (k Kind) Diagnosis(e Evidence) Diagnosis {
+	return clue{kind: k, sure: 1, because: "it is known"}.diagnosis(e)
+}
+
 // clue is one piece of evidence that speaks for one kind.
 type clue struct {
 	kind    Kind

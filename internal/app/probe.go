@@ -27,13 +27,17 @@ const (
 	// probeGrace is what a process gets to leave by itself when it has been seen,
 	// and half as much again before it is killed.
 	probeGrace = 250 * time.Millisecond
+	// firstStart is what a package runner gets that is still fetching the package. To
+	// end it then would leave half of it behind, and break the next start, too.
+	firstStart = time.Minute
 	// Where a list of tools stops being one and becomes a loop.
 	mostPages, mostTools = 100, 10_000
 )
 
 // Probe starts or dials a server as a client would: it introduces itself, lists
 // all tools, calls one if it was told to, and leaves. Nothing of what it started is
-// left when it returns, which is at most half a second after its time is up.
+// left when it returns, which is at most half a second after its time is up; only a
+// package runner that is in the middle of an installation is given a minute.
 //
 // A nil Env is ours, less what is ours alone.
 func Probe(ctx context.Context, s doctor.Start) doctor.Sighting {
@@ -43,11 +47,12 @@ func Probe(ctx context.Context, s doctor.Start) doctor.Sighting {
 	if s.Env == nil {
 		s.Env = upstream.PassedOn(os.Environ())
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
-	defer cancel()
 	p := &prober{start: s, began: time.Now()}
 	flt := p.open()
 	if flt == nil {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer time.AfterFunc(s.Timeout, func() { p.timeUp(ctx, cancel) }).Stop()
 		flt = p.climb(ctx)
 		p.close()
 	}
@@ -94,7 +99,7 @@ func (p *prober) open() *fault.Fault {
 		Header:    header,
 		Grace:     probeGrace,
 		// Ours is the time that counts, and it says where it ran out.
-		StartTimeout: p.start.Timeout + time.Second,
+		StartTimeout: max(p.start.Timeout, firstStart) + time.Second,
 		OnHealth: func(before, after upstream.Health) {
 			if after.State == upstream.Dead && before.State != upstream.Dead {
 				p.lost.CompareAndSwap(nil, after.Cause)
@@ -222,16 +227,46 @@ func (p *prober) moment() fault.Moment {
 func (p *prober) outOfTime(ctx context.Context, method string) *fault.Fault {
 	flt := &fault.Fault{
 		Delivery: fault.Silent,
-		Evidence: fault.Evidence{Text: "timed out: no answer to " + method + " within " + p.start.Timeout.String(), Moment: p.moment()},
-		Cause:    ctx.Err(),
+		Evidence: fault.Evidence{Text: "timed out: no answer to " + method + " within " + p.waited().String(), Moment: p.moment()},
+		Cause:    context.Cause(ctx),
 	}
 	if len(p.start.Command) > 0 {
 		flt.Command = p.start.Command[0]
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
+	if !errors.Is(flt.Cause, context.DeadlineExceeded) {
 		flt.Delivery, flt.Text = fault.Cancelled, "given up while waiting for the answer to "+method
 	}
 	return flt
+}
+
+// timeUp ends the probe, unless a package runner is still at work.
+func (p *prober) timeUp(ctx context.Context, cancel context.CancelCauseFunc) {
+	again := time.NewTicker(500 * time.Millisecond)
+	defer again.Stop()
+	for p.isInstalling() && time.Since(p.began) < firstStart {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+	}
+	cancel(context.DeadlineExceeded)
+}
+
+// isInstalling reports whether a package runner has not come to start the server
+// yet. Where we cannot see that, it is believed to be installing until it has said
+// something.
+func (p *prober) isInstalling() bool {
+	if len(p.start.Command) == 0 || !slices.Contains([]string{"npx", "uvx", "bunx", "pnpx"}, programName(p.start.Command[0])) {
+		return false
+	}
+	seen := p.server.Seen()
+	return isAlone(seen.PID, len(seen.Stderr) == 0)
+}
+
+// waited is how long the server had, in round numbers.
+func (p *prober) waited() time.Duration {
+	return max(p.start.Timeout, time.Since(p.began).Round(time.Second))
 }
 
 // introduced takes what the server says of itself.

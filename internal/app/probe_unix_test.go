@@ -55,6 +55,9 @@ func play(role string) {
 			_ = os.WriteFile(value, []byte(strconv.Itoa(child.Process.Pid)), 0o600)
 		}
 		select {}
+	case "fetches":
+		d, _ := time.ParseDuration(value)
+		time.Sleep(d) // as a package runner on its first start
 	case "noisy":
 		fmt.Println("Server is ready!")
 	case "babbles":
@@ -306,6 +309,24 @@ func TestAHungServerEndsInTimeWithAllItStarted(t *testing.T) {
 		t.Errorf("stderr (-want +got):\n%s", diff)
 	}
 	gone(t, note)
+}
+
+func TestAPackageRunnerIsNotEndedInTheMiddleOfAnInstallation(t *testing.T) {
+	for _, test := range []struct {
+		program string
+		works   bool
+	}{{"npx", true}, {"server", false}} {
+		s := playing(t, "fetches=1500ms")
+		link := filepath.Join(t.TempDir(), test.program)
+		if err := os.Symlink(s.Command[0], link); err != nil {
+			t.Fatal(err)
+		}
+		s.Command[0], s.Timeout = link, 200*time.Millisecond
+		saw := Probe(t.Context(), s)
+		if works := saw.Fault == nil; works != test.works {
+			t.Errorf("%s that is silent for 1.5 s with a limit of 0.2 s: works %v (%v), want %v", test.program, works, saw.Fault, test.works)
+		}
+	}
 }
 
 func TestNothingIsLeftWhenTheCallerGoesAway(t *testing.T) {

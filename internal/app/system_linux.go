@@ -29,11 +29,13 @@ func endOrphans() {
 	}
 }
 
-func ownChildren() []int {
+func ownChildren() []int { return childrenOf("self") }
+
+func childrenOf(pid string) []int {
 	var out []int
-	tasks, _ := os.ReadDir("/proc/self/task")
+	tasks, _ := os.ReadDir("/proc/" + pid + "/task")
 	for _, t := range tasks {
-		list, _ := os.ReadFile("/proc/self/task/" + t.Name() + "/children")
+		list, _ := os.ReadFile("/proc/" + pid + "/task/" + t.Name() + "/children")
 		for _, field := range strings.Fields(string(list)) {
 			if pid, err := strconv.Atoi(field); err == nil {
 				out = append(out, pid)
@@ -41,6 +43,14 @@ func ownChildren() []int {
 		}
 	}
 	return out
+}
+
+// isAlone reports whether a process lives and has started no other.
+func isAlone(pid int, _ bool) bool {
+	if pid == 0 || unix.Kill(pid, 0) != nil {
+		return false
+	}
+	return len(childrenOf(strconv.Itoa(pid))) == 0
 }
 
 // runningProcesses lists the processes of this user, without us and what we

@@ -505,28 +505,11 @@ func (c *clinic) explainError(_ context.Context, _ *visit, in ExplainInput) *Exp
 	kind := fault.Kind(in.Error[strings.LastIndexByte(in.Error, '.')+1:])
 	d := fault.Diagnose(e)
 	if slices.Contains(fault.Kinds(), kind) && !strings.ContainsAny(in.Error, " \n") {
-		about := kind.About()
-		d = fault.Diagnosis{Kind: kind, Confidence: 1, Explanation: unfilled(about.Explanation), SuggestedFix: unfilled(about.Fix), Retryable: about.Retryable}
+		d = kind.Diagnosis(fault.Evidence{})
 	}
 	return &ExplainOutput{
 		Kind: string(d.Kind), Title: d.Kind.About().Title, Explanation: secret.Scrub(d.Explanation), Confidence: d.Confidence,
 		Fix: secret.Scrub(d.SuggestedFix), Retry: d.Retryable,
-	}
-}
-
-// unfilled is a template of package fault of which nothing is known.
-func unfilled(template string) string {
-	var b strings.Builder
-	for {
-		before, rest, open := strings.Cut(template, "{")
-		b.WriteString(before)
-		if !open {
-			return b.String()
-		}
-		inside, after, _ := strings.Cut(rest, "}")
-		_, otherwise, _ := strings.Cut(inside, "|")
-		b.WriteString(otherwise)
-		template = after
 	}
 }
 

@@ -13,7 +13,11 @@ import (
 
 const (
 	defaultTimeout  = 10 * time.Second
-	defaultParallel = 8
+	defaultParallel = 32
+	// So many servers start at a time, each until it answers or is seen to be slow:
+	// a machine that starts twenty at once makes all of them late.
+	starting = 8
+	isSlow   = 300 * time.Millisecond
 )
 
 // Check examines every server that which selects. each is told of every case as
@@ -96,15 +100,21 @@ func (d *Doctor) examineAll(ctx context.Context, cases []*Case, closed func(*Cas
 	if parallel <= 0 {
 		parallel = defaultParallel
 	}
-	slots := make(chan struct{}, parallel)
+	slots, doors := make(chan struct{}, parallel), make(chan struct{}, starting)
 	var wait sync.WaitGroup
 	for _, row := range inTurns(cases) {
 		wait.Go(func() {
 			for _, c := range row {
 				slots <- struct{}{}
+				doors <- struct{}{}
+				leave := sync.OnceFunc(func() { <-doors })
+				patience := time.AfterFunc(isSlow, leave)
 				began := time.Now()
 				d.examine(ctx, c)
 				c.Took = time.Since(began)
+				if patience.Stop() {
+					leave()
+				}
 				<-slots
 				closed(c)
 			}

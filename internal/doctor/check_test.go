@@ -156,11 +156,11 @@ func TestOneServerThatHangsHoldsNobodyUp(t *testing.T) {
 				last = time.Since(began)
 			}
 		})
-		if last > 3*time.Second {
-			t.Errorf("the last healthy server was told after %v, want three rounds of a second", last)
+		if late := last - time.Second; late > time.Second {
+			t.Errorf("the last healthy server was told %v after the time that each needs", late)
 		}
-		if r.Took != defaultTimeout {
-			t.Errorf("took %v, want %v", r.Took, defaultTimeout)
+		if late := r.Took - defaultTimeout; late > time.Second {
+			t.Errorf("ended %v after the time that the hanging one has", late)
 		}
 	})
 }

@@ -51,7 +51,7 @@ type Doctor struct {
 	// Timeout bounds each server's start, handshake and lists together; 0 is ten
 	// seconds.
 	Timeout time.Duration
-	// Parallel is how many servers are started at once; 0 is eight.
+	// Parallel is how many servers run at the same time at most; 0 is 32.
 	Parallel int
 	// As is the client whose environment is given to every server; nil means each
 	// server's own client.

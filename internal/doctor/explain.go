@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,14 +19,9 @@ func Explain(id string) (title, meaning, remedy string, ok bool) {
 	if !slices.Contains(fault.Kinds(), fault.Kind(kind)) {
 		return "", "", "", false
 	}
-	about := fault.Kind(kind).About()
-	return about.Title, anyone(about.Explanation), anyone(about.Fix), true
+	d := fault.Kind(kind).Diagnosis(fault.Evidence{})
+	return d.Kind.About().Title, d.Explanation, d.SuggestedFix, true
 }
-
-var blank = regexp.MustCompile(`\{[^|{}]*\|?([^{}]*)\}`)
-
-// anyone fills a template of package fault for a failure that nobody has seen.
-func anyone(template string) string { return blank.ReplaceAllString(template, "$1") }
 
 type kindWords struct{ meaning, remedy string }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -264,25 +263,9 @@ func or(fixes []Fix, others ...Fix) []Fix { return append(fixes, others...) }
 func (t *treatment) explained() Fix {
 	does := t.f.hint
 	if does == "" {
-		does = plainWords(fault.Kind(t.f.Kind).About().Fix)
+		does = fault.Kind(t.f.Kind).Diagnosis(fault.Evidence{}).SuggestedFix
 	}
 	return never("by_hand", "", "%s", does)
-}
-
-// plainWords takes from a template the words for what is not known.
-func plainWords(template string) string {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(template, "{")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		slot, after, _ := strings.Cut(rest, "}")
-		_, otherwise, _ := strings.Cut(slot, "|")
-		b.WriteString(otherwise)
-		template = after
-	}
 }
 
 func (t *treatment) evidence() fault.Evidence {

@@ -28,6 +28,10 @@ func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
 		return
 	}
 	diagnosis := fault.Diagnose(saw.Fault.Evidence)
+	if diagnosis.Kind == fault.Unknown && saw.Fault.Kind != "" {
+		// Who saw it knew more than there was to be written down.
+		diagnosis = saw.Fault.Kind.Diagnosis(saw.Fault.Evidence)
+	}
 	cause := diagnosed(c, saw, diagnosis)
 	if saw.Busy != "" && isBusy(diagnosis.Kind) {
 		cause.Severity = Warning

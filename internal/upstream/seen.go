@@ -6,6 +6,8 @@ import "time"
 type Seen struct {
 	// Began is when its process ran or the first connection to it stood. Zero: never.
 	Began time.Time
+	// PID is the newest process, 0 if there was none. It may have ended.
+	PID int
 	// Stderr and Stdout are the last lines of the newest process: what it wrote to
 	// standard error, and what it wrote to standard output that was no message.
 	// The values of its environment are hidden in them.
@@ -21,6 +23,7 @@ func (s *Server) Seen() Seen {
 	seen, process := Seen{Began: s.began, Modern: s.modern.yes()}, s.process
 	s.mu.Unlock()
 	if process != nil {
+		seen.PID = process.cmd.Process.Pid
 		seen.Stderr, seen.Stdout = process.tail.lines(), process.junk.lines()
 	}
 	if s.http != nil {
