@@ -1,9 +1,7 @@
 package app
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,8 +21,9 @@ func (p *prober) busy(kind fault.Kind) string {
 	if len(p.start.Command) == 0 {
 		return ""
 	}
+	script := launcher(p.start.Command[0], p.start.Dir)
 	for _, other := range runningProcesses() {
-		if other.runs(p.start.Command, p.start.Dir) || other.isStartedBy(p.start.Command[0]) {
+		if other.runs(p.start.Command, p.start.Dir) || other.launchedBy(script, p.start.Command[1:]) {
 			return fmt.Sprintf("process %d runs the same command", other.pid)
 		}
 	}
@@ -68,18 +67,37 @@ func (r *process) runsArguments(command []string) bool {
 	return strings.TrimRight(strings.Join(r.argv, " "), " ") == "npm exec "+strings.Join(rest, " ")
 }
 
-// isStartedBy reports whether the process is what a script puts in its own place:
-// its whole command line stands there.
-func (r *process) isStartedBy(script string) bool {
-	f, err := os.Open(script)
+// launcher is the text of a shell script that stands for a server, "" if the
+// command is something else.
+func launcher(command, dir string) string {
+	if filepath.Base(command) == command {
+		return ""
+	}
+	if !filepath.IsAbs(command) {
+		command = filepath.Join(dir, command)
+	}
+	const most = 64 << 10
+	if info, err := os.Stat(command); err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return ""
+	}
+	text, err := os.ReadFile(command)
 	if err != nil {
+		return ""
+	}
+	first, rest, _ := strings.Cut(string(text), "\n")
+	if !strings.HasPrefix(first, "#!") || !strings.HasSuffix(strings.TrimSpace(first), "sh") {
+		return ""
+	}
+	return rest
+}
+
+// launchedBy reports whether the process may be what a launcher turned into: its
+// program stands in the script, and every argument there or behind the command.
+func (r *process) launchedBy(script string, args []string) bool {
+	if script == "" || len(r.argv) == 0 || !filepath.IsAbs(r.argv[0]) && len(r.argv) < 2 || !strings.Contains(script, r.argv[0]) {
 		return false
 	}
-	defer f.Close()
-	const most = 64 << 10 // of a script; programs are longer
-	text, err := io.ReadAll(io.LimitReader(f, most))
-	return err == nil && bytes.HasPrefix(text, []byte("#!")) && len(r.argv) > 0 &&
-		filepath.IsAbs(r.argv[0]) && bytes.Contains(text, []byte(strings.Join(r.argv, " ")))
+	return !slices.ContainsFunc(r.argv[1:], func(a string) bool { return !strings.Contains(script, a) && !slices.Contains(args, a) })
 }
 
 func sameProgram(a, b string) bool {

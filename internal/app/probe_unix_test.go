@@ -317,6 +317,35 @@ func TestNothingIsLeftWhenTheCallerGoesAway(t *testing.T) {
 	gone(t, note)
 }
 
+func TestRecognisesWhatALauncherBecame(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("start", "#!/bin/sh\nexport A=1\nexec /opt/bin/server --port 3000 \"$@\"\n")
+	write("script.js", "#!/usr/bin/env node\n// exec /opt/bin/server --port 3000\n")
+	for _, test := range []struct {
+		command, args string
+		argv          []string
+		want          bool
+	}{
+		{"./start", "", []string{"/opt/bin/server", "--port", "3000"}, true},
+		{"./start", "-v", []string{"/opt/bin/server", "--port", "3000", "-v"}, true},
+		{"./start", "", []string{"/opt/bin/server", "--port", "3001"}, false},
+		{"./start", "", []string{"/opt/bin/other", "--port", "3000"}, false},
+		{"./start", "", []string{"server"}, false},
+		{"./script.js", "", []string{"/opt/bin/server", "--port", "3000"}, false},
+		{"start", "", []string{"/opt/bin/server", "--port", "3000"}, false},
+	} {
+		other := process{argv: test.argv}
+		if got := other.launchedBy(launcher(test.command, dir), strings.Fields(test.args)); got != test.want {
+			t.Errorf("%q is what %s %s became: %v, want %v", test.argv, test.command, test.args, got, test.want)
+		}
+	}
+}
+
 // gone fails the test if the process whose number stands in the file lives.
 func gone(t *testing.T, note string) {
 	t.Helper()

@@ -79,7 +79,7 @@ func NewServer(p Practice, version string) *mcp.Server {
 
 // Serve speaks MCP on standard input and output until the client is gone.
 func Serve(ctx context.Context, p Practice, version string) error {
-	err := NewServer(p, version).Run(ctx, &mcp.StdioTransport{})
+	err := NewServer(p, version).Run(ctx, patient{&mcp.StdioTransport{}})
 	if ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed) {
 		return nil
 	}

@@ -340,3 +340,27 @@ func TestANewServerIsAddedOnceItWorks(t *testing.T) {
 		})
 	}
 }
+
+func TestAnswersComeAlsoAfterTheEndOfInput(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	for range 5 { // the end used to win some of the time
+		cmd := exec.Command(exe)
+		cmd.Dir = home
+		cmd.Env = append(os.Environ(), "CLINIC_TEST_ROLE=clinic", "HOME="+home, "USERPROFILE="+home, "MCPMEND_STATE="+filepath.Join(home, "state"))
+		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"script","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"explain_error","arguments":{"error":"spawn npx ENOENT"}}}
+`)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(out), `"name":"mcpmend"`) || !strings.Contains(string(out), "command_not_found") {
+			t.Fatalf("got %q, want two answers", out)
+		}
+	}
+}
