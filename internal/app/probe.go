@@ -60,8 +60,8 @@ type prober struct {
 	start   doctor.Start
 	server  *upstream.Server
 	session *upstream.Session
-	// lost is how the connection ended, if it did after the handshake: the session
-	// would make another, and a server that has to be started twice is not well.
+	// lost is how the connection ended, if it did: the session would make another,
+	// and a server that has to be started twice is not well.
 	lost atomic.Pointer[fault.Fault]
 
 	began   time.Time
@@ -96,7 +96,7 @@ func (p *prober) open() *fault.Fault {
 		// Ours is the time that counts, and it says where it ran out.
 		StartTimeout: p.start.Timeout + time.Second,
 		OnHealth: func(before, after upstream.Health) {
-			if after.Closures > before.Closures {
+			if after.State == upstream.Dead && before.State != upstream.Dead {
 				p.lost.CompareAndSwap(nil, after.Cause)
 			}
 		},
@@ -189,7 +189,7 @@ func (p *prober) ask(ctx context.Context, method string, params []byte) ([]byte,
 	p.session.Do(call)
 	select {
 	case o := <-got:
-		if lost := p.lost.Load(); lost != nil {
+		if lost := p.lost.Load(); lost != nil && method != wire.MethodInitialize {
 			return nil, lost
 		}
 		return p.result(o)
@@ -242,6 +242,7 @@ func (p *prober) introduced(result []byte) {
 	}
 	_ = json.Unmarshal(result, &hello) // a server that mixes up types has still introduced itself
 	if p.server.Seen().Modern {
+		p.lost.Store(nil)                          // a modern server may end at a word that it does not know
 		hello.ProtocolVersion = wire.ModernVersion // what we told ourselves was only the bridge's word
 	}
 	p.saw.Info = &doctor.Info{

@@ -143,6 +143,21 @@ func playing(t *testing.T, role string) doctor.Start {
 	}
 }
 
+// until waits for something that will happen soon.
+func until(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !happened() {
+		select {
+		case <-look.C:
+		case <-late:
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
 func TestClimbsAllRungsOfAServerThatWorks(t *testing.T) {
 	start := playing(t, "good")
 	start.Call = &doctor.Call{Tool: "one", Arguments: []byte(`{"a":1}`)}
@@ -218,9 +233,8 @@ func TestAServerThatHasToBeStartedTwiceIsNotWell(t *testing.T) {
 		t.Fatal(flt)
 	}
 	p.introduced(result)
-	for p.lost.Load() == nil { // until its end was noticed, so that the session starts another
-		runtime.Gosched()
-	}
+	// Once its end was noticed the session starts another.
+	until(t, "the end is noticed", func() bool { return p.lost.Load() != nil })
 	if flt := p.list(t.Context()); flt == nil || flt.ExitCode != 7 {
 		t.Fatalf("fault %+v, want the end of the first process", flt)
 	}
@@ -299,12 +313,10 @@ func TestNothingIsLeftWhenTheCallerGoesAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan doctor.Sighting)
 	go func() { done <- Probe(ctx, playing(t, "hangs="+note)) }()
-	for { // until it runs
-		if text, err := os.ReadFile(note); err == nil && len(text) > 0 {
-			break
-		}
-		runtime.Gosched()
-	}
+	until(t, "it runs", func() bool {
+		text, err := os.ReadFile(note)
+		return err == nil && len(text) > 0
+	})
 	began := time.Now()
 	cancel()
 	saw := <-done
@@ -438,12 +450,10 @@ func TestNamesARunningCopyOfTheSameServer(t *testing.T) {
 	}
 	said, _ := io.ReadAll(out)
 	pid := strings.TrimSpace(string(said))
-	for { // until it holds the lock
-		if _, err := os.Stat(lock); err == nil {
-			break
-		}
-		runtime.Gosched()
-	}
+	until(t, "it holds the lock", func() bool {
+		_, err := os.Stat(lock)
+		return err == nil
+	})
 	if state, err := copyOf.Process.Wait(); err != nil || !state.Success() {
 		t.Fatalf("the shell: %v, %v", state, err)
 	}
@@ -477,12 +487,10 @@ func TestOurOwnProcessesKeepNobodyBusy(t *testing.T) {
 		_ = hold.Close()
 		_ = ours.Wait()
 	}()
-	for { // until it holds the lock
-		if _, err := os.Stat(lock); err == nil {
-			break
-		}
-		runtime.Gosched()
-	}
+	until(t, "it holds the lock", func() bool {
+		_, err := os.Stat(lock)
+		return err == nil
+	})
 	if saw := Probe(t.Context(), start); saw.Fault == nil || saw.Busy != "" {
 		t.Errorf("fault %v, busy %q; want a fault and nobody to blame", saw.Fault, saw.Busy)
 	}
