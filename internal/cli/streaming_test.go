@@ -16,7 +16,7 @@ import (
 
 // One server that hangs among twenty must hold up neither the others nor the end.
 func TestOneHangingServerHoldsUpNobody(t *testing.T) {
-	const servers, timeout = 20, 3 * time.Second
+	const servers, timeout = 20, 5 * time.Second
 	var config strings.Builder
 	config.WriteString(`{"mcpServers": {"hangs": {"command": "demo", "args": ["-hang"]}`)
 	for i := range servers - 1 {
