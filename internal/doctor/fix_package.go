@@ -184,15 +184,10 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 	var fixes []Fix
 	found := t.find(ctx, runtime)
 	// The one that was installed with the program is the likeliest to fit.
-	beside := func(p program) bool { return t.folder(p.path) == t.folder(t.server.Command.Text) }
-	slices.SortStableFunc(found, func(a, b program) int {
-		if beside(a) == beside(b) {
-			return 0
-		} else if beside(a) {
-			return -1
-		}
-		return 1
-	})
+	if beside := t.folder(t.server.Command.Text) + "/" + runtime; strings.ContainsAny(t.server.Command.Text, `/\`) && t.fileExists(beside) {
+		found = slices.DeleteFunc(found, func(p program) bool { return p.path == beside })
+		found = append([]program{{path: beside}}, found...)
+	}
 	for _, p := range found[:min(len(found), maxPrograms)] {
 		fixes = append(fixes, t.newerRuntime(p, runtime)...)
 	}

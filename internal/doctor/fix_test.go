@@ -222,7 +222,9 @@ func scriptSources(s *fixScript, system clientconfig.System, at func(string) str
 	src := sources{
 		os: system.OS, home: system.Home, system: system, project: system.Project,
 		self: s.one("self"), path: s.one("PATH"), names: strings.Fields(s.one("environ")),
-		exists: func(path string) bool { return slices.Contains(s.all("exists"), path) },
+		exists: func(path string) bool {
+			return slices.ContainsFunc(s.all("exists"), func(e string) bool { return at(e) == path })
+		},
 		programs: func(_ context.Context, name string) []program {
 			var all []program
 			for _, line := range s.all("program") {
