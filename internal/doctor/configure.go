@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -471,7 +470,7 @@ func (r *ConfigureRequest) variables() ([]clientconfig.Pair, error) {
 	var env []clientconfig.Pair
 	for _, e := range r.Env {
 		name, value, ok := strings.Cut(e, "=")
-		if !ok || !variableName.MatchString(name) {
+		if !ok || !variableName().MatchString(name) {
 			return nil, errors.New("a variable is written as NAME=value")
 		}
 		if secret.Args([]string{e})[0] != e {
@@ -480,7 +479,7 @@ func (r *ConfigureRequest) variables() ([]clientconfig.Pair, error) {
 		env = append(env, clientconfig.Pair{Name: text(name), Value: text(value)})
 	}
 	for _, name := range r.Secrets {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			return nil, errors.New("a secret is given by the name of its variable")
 		}
 		env = append(env, clientconfig.Pair{Name: text(name), Value: text("${" + name + "}")})
@@ -489,15 +488,15 @@ func (r *ConfigureRequest) variables() ([]clientconfig.Pair, error) {
 }
 
 var (
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	variableName = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// A package's name comes from anywhere and stands where a flag could.
-	packageName = regexp.MustCompile(`^@?[A-Za-z0-9][A-Za-z0-9._~:/@=\[\],-]*$`)
+	packageName = pattern(`^@?[A-Za-z0-9][A-Za-z0-9._~:/@=\[\],-]*$`)
 )
 
 // runPackage is how a package of each kind is run.
 func (r *ConfigureRequest) runPackage(s *clientconfig.Server) error {
 	kind, id := r.packageKind()
-	if !packageName.MatchString(id) {
+	if !packageName().MatchString(id) {
 		return errors.New("that is no name of a package")
 	}
 	switch kind {
@@ -638,7 +637,7 @@ func (d *Doctor) configured(s *clientconfig.Server) bool {
 func covers(there, wanted []clientconfig.Pair) bool {
 	for _, w := range wanted {
 		if !slices.ContainsFunc(there, func(t clientconfig.Pair) bool {
-			return t.Name.Text == w.Name.Text && (t.Value.Text == w.Value.Text || reference.MatchString(w.Value.Text))
+			return t.Name.Text == w.Name.Text && (t.Value.Text == w.Value.Text || reference().MatchString(w.Value.Text))
 		}) {
 			return false
 		}
@@ -647,7 +646,7 @@ func covers(there, wanted []clientconfig.Pair) bool {
 }
 
 // reference finds ${NAME} in the values of a request.
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var reference = pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // spell writes an entry as one client does. It returns the variables that the
 // client would keep in clear.
@@ -656,7 +655,7 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 	var clear []string
 	var failed error
 	respell := func(part, value string) string {
-		return reference.ReplaceAllStringFunc(value, func(ref string) string {
+		return reference().ReplaceAllStringFunc(value, func(ref string) string {
 			name := ref[2 : len(ref)-1]
 			if own, ok := refer(c, part, name); ok {
 				return own
@@ -679,7 +678,7 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 	s.URL.Text = respell("url", wanted.URL.Text)
 	s.Env, s.EnvFrom = nil, nil
 	for _, p := range wanted.Env {
-		if m := reference.FindStringSubmatch(p.Value.Text); m != nil && m[0] == p.Value.Text && m[1] == p.Name.Text && c.Entry.EnvFrom != "" {
+		if m := reference().FindStringSubmatch(p.Value.Text); m != nil && m[0] == p.Value.Text && m[1] == p.Name.Text && c.Entry.EnvFrom != "" {
 			s.EnvFrom = append(s.EnvFrom, p.Name)
 			continue
 		}
@@ -687,7 +686,7 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 	}
 	s.Headers, s.HeadersFrom = nil, nil
 	for _, p := range wanted.Headers {
-		if m := reference.FindStringSubmatch(p.Value.Text); m != nil && m[0] == p.Value.Text && c.Entry.HeadersFrom != "" {
+		if m := reference().FindStringSubmatch(p.Value.Text); m != nil && m[0] == p.Value.Text && c.Entry.HeadersFrom != "" {
 			s.HeadersFrom = append(s.HeadersFrom, clientconfig.Pair{Name: p.Name, Value: text(m[1])})
 			continue
 		}

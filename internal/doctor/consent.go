@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -178,7 +177,7 @@ func fingerprint(s *clientconfig.Server) string {
 // argument, so its value counts.
 func bound(s *clientconfig.Server, part string, p clientconfig.Pair) string {
 	out := p.Name.Text
-	if part == "env" && steering.MatchString(p.Name.Text) {
+	if part == "env" && steering().MatchString(p.Name.Text) {
 		return out + "=" + p.Value.Text
 	}
 	if s.Client != nil {
@@ -189,7 +188,7 @@ func bound(s *clientconfig.Server, part string, p clientconfig.Pair) string {
 	return out
 }
 
-var steering = regexp.MustCompile(`(?i)^(PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|HOME|USERPROFILE|LD_.*|DYLD_.*|NODE_.*|NPM_.*|PYTHON.*|PIP_.*|UV_.*|RUBY.*|PERL.*|` +
+var steering = pattern(`(?i)^(PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|HOME|USERPROFILE|LD_.*|DYLD_.*|NODE_.*|NPM_.*|PYTHON.*|PIP_.*|UV_.*|RUBY.*|PERL.*|` +
 	`JAVA_.*|JDK_.*|_JAVA_.*|CLASSPATH|GIT_.*|DOCKER_.*|DENO_.*|BUN_.*|ELECTRON_.*|.*_PROXY|.*_PRELOAD)$`)
 
 // needsApproval reports whether an entry may not be started before a person has

@@ -3,13 +3,13 @@ package doctor
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/machine"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // environ is a set of variables as one operating system sees them.
@@ -77,9 +77,9 @@ func (d *Doctor) environment(c *clientconfig.Client) *environ {
 
 // withheld is what makes a client that keeps secrets to itself hold back a
 // variable. It is the client's idea of a secret and not ours.
-var withheld = regexp.MustCompile(`(?i)TOKEN|SECRET|PASSWORD|PASSWD|KEY|AUTH|CREDENTIAL|CREDS|PRIVATE|CERT`)
+var withheld = pattern(`(?i)TOKEN|SECRET|PASSWORD|PASSWD|KEY|AUTH|CREDENTIAL|CREDS|PRIVATE|CERT`)
 
-func looksWithheld(name string) bool { return withheld.MatchString(name) }
+func looksWithheld(name string) bool { return withheld().MatchString(name) }
 
 // fewNames are the variables that clients with a short list hand on.
 var fewNames = []string{
@@ -426,14 +426,14 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 var (
 	// What people write where a value belongs: <token>, YOUR_API_KEY, xxxx, changeme.
-	placeholderWords = regexp.MustCompile(`(?i)^(<[^<>]+>|\[(your|insert|api|token)[^\]]*\]|\{(your|insert)[^}]*\}` +
+	placeholderWords = pattern(`(?i)^(<[^<>]+>|\[(your|insert|api|token)[^\]]*\]|\{(your|insert)[^}]*\}` +
 		`|(insert|enter|paste|put|add|replace)[-_ ](your|with|this|me|the|here).*` +
 		`|your[-_ ]?[a-z0-9_ -]*(key|token|secret|password|id|name|url|host|value|here)s?([-_ ]here)?` +
 		`|my[-_ ]?(api|access|secret|super)?[-_ ]?(key|token|secret|password)` +
 		`|[a-z0-9_-]*[-_ ]here|change[-_ ]?me|replace[-_ ]?me|todo|placeholder|redacted|x{3,}|\*{3,}|\.{3,}|…` +
 		`|(sk|pk|ghp|gho|github_pat|xox[bp]|glpat)[-_](x{3,}|\.{3,}|\*{3,}|…|your.*)` +
 		`|(sk|ghp|xoxb|glpat)[-_]?\.\.\.)$`)
-	placeholderPath = regexp.MustCompile(`(?i)^(/path/to/|[a-z]:\\path\\to\\|/absolute/path/|path/to/|<[^<>]*path[^<>]*>)`)
+	placeholderPath = pattern(`(?i)^(/path/to/|[a-z]:\\path\\to\\|/absolute/path/|path/to/|<[^<>]*path[^<>]*>)`)
 )
 
 // isPlaceholder reports whether a value was copied from a manual and never filled
@@ -447,34 +447,29 @@ func isPlaceholder(part, value string) bool {
 			value = credentials
 		}
 	case "args", "command", "cwd":
-		if placeholderPath.MatchString(value) {
+		if placeholderPath().MatchString(value) {
 			return true
 		}
 		if part == "args" {
 			if _, after, ok := strings.Cut(value, "="); ok {
 				value = after
 			}
-			return strings.HasPrefix(value, "<") && placeholderWords.MatchString(value) || bareExample.MatchString(value)
+			return strings.HasPrefix(value, "<") && placeholderWords().MatchString(value) || bareExample().MatchString(value)
 		}
 		return false
 	case "url":
 		return strings.Contains(value, "<") && strings.Contains(value, ">") || strings.Contains(strings.ToUpper(value), "YOUR_")
 	}
-	return placeholderWords.MatchString(value) || placeholderPath.MatchString(value)
+	return placeholderWords().MatchString(value) || placeholderPath().MatchString(value)
 }
 
 // bareExample is a placeholder in capitals, which no argument is by accident.
-var bareExample = regexp.MustCompile(`^YOUR[-_][A-Z0-9_-]+$|^[A-Z0-9_-]+_HERE$`)
-
-var (
-	secretName  = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTHORIZATION|CREDENTIAL|_PAT|_KEY)$|^(KEY|PAT)$|(?i)^x-api-key$`)
-	secretValue = regexp.MustCompile(`(^|[=: ])(ghp_|gho_|github_pat_|glpat-|xox[abp]-|sk-|sk_live_|AKIA|AIza|ntn_|secret_|hf_|npm_|dop_v1_)[A-Za-z0-9_-]{12,}`)
-)
+var bareExample = pattern(`^YOUR[-_][A-Z0-9_-]+$|^[A-Z0-9_-]+_HERE$`)
 
 // isPlainSecret reports whether a value is a secret that stands for itself.
 func isPlainSecret(part, name, value string) bool {
-	if secretValue.MatchString(value) {
+	if secret.Scrub(value) != value {
 		return true
 	}
-	return (part == "env" || part == "headers") && secretName.MatchString(name) && len(value) >= 8 && !strings.HasPrefix(value, "/")
+	return (part == "env" || part == "headers") && secret.Name(name) && len(value) >= 8 && !strings.HasPrefix(value, "/")
 }

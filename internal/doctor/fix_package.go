@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -70,7 +69,7 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 		return []Fix{byHand}
 	}
 	for _, a := range t.server.Args {
-		if !npmName.MatchString(a.Text) {
+		if !npmName().MatchString(a.Text) {
 			continue
 		}
 		bare, version := a.Text, ""
@@ -85,7 +84,7 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 	return []Fix{byHand}
 }
 
-var npmName = regexp.MustCompile(`^(@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(@[\w.^~<>=*-]+)?$`)
+var npmName = pattern(`^(@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(@[\w.^~<>=*-]+)?$`)
 
 // cacheCorrupt removes one folder that npx makes again. It has to be what it is
 // said to be, and nobody may be at work in it.
@@ -124,7 +123,7 @@ func (t *treatment) isOurs(folder string) bool {
 // removeNpxFolder removes a folder ".../_npx/<hash>" that is a real one.
 func removeNpxFolder(folder string) error {
 	hash := filepath.Base(folder)
-	if filepath.Base(filepath.Dir(folder)) != "_npx" || !npxHash.MatchString(hash) {
+	if filepath.Base(filepath.Dir(folder)) != "_npx" || !npxHash().MatchString(hash) {
 		return fmt.Errorf("%s is no folder of npx", folder)
 	}
 	// Root keeps links from leading the removal elsewhere.
@@ -139,7 +138,7 @@ func removeNpxFolder(folder string) error {
 	return root.RemoveAll(hash)
 }
 
-var npxHash = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
+var npxHash = pattern(`^[0-9a-f]{8,64}$`)
 
 func deprecated(_ context.Context, t *treatment) []Fix {
 	said := ""

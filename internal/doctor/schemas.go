@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ const mostTools = 128
 
 // toolName is what the large providers take for a name. MCP itself allows dots and
 // 128 characters.
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var toolName = pattern(`^[A-Za-z0-9_-]{1,64}$`)
 
 // judgeTools says what clients and the providers of models would not take of a
 // server's tools. The server itself is well: one bad tool of a good server can make
@@ -38,7 +37,7 @@ func judgeTools(tools []Tool) []Finding {
 			names = append(names, fmt.Sprintf("%s is listed twice", called(t.Name)))
 			firstName = cmp.Or(firstName, t.Name)
 		}
-		if !toolName.MatchString(t.Name) && seen[t.Name] == 1 {
+		if !toolName().MatchString(t.Name) && seen[t.Name] == 1 {
 			names = append(names, badName(t.Name))
 			firstName = cmp.Or(firstName, t.Name)
 		}
