@@ -175,7 +175,7 @@ func (r *result) printOthers(out io.Writer) {
 			if rows[name] == nil {
 				rows[name] = &row{says: map[string]int{}}
 			}
-			if !v.broken || o.Says == "n/a" {
+			if !v.broken || o.Says == "n/a" || slices.Contains(notBroken, v.State) {
 				continue
 			}
 			x := rows[name]
