@@ -174,7 +174,10 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	if start.URL == "" {
 		resolved := d.resolve(c.server, start)
 		if b := firstBroken(resolved); b != nil {
-			c.close(blame(found, b), append(found, resolved...))
+			if reason := blame(found, b); reason != b {
+				b, resolved = reason, nil // what follows from it goes without saying
+			}
+			c.close(b, append(found, resolved...))
 			return
 		}
 		found = append(found, resolved...)
