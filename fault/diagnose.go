@@ -46,6 +46,9 @@ func Diagnose(e Evidence) Diagnosis {
 	consider(read(e.Text))
 	consider(readStderr(e))
 	consider(readStdout(e))
+	if flag := RemedyIn(e).Flag; e.Exited && strings.HasSuffix(flag, "stdio") {
+		consider(clue{kind: TransportMismatch, sure: likely, because: "the server asks for " + flag})
+	}
 	return best.diagnosis(e)
 }
 

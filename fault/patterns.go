@@ -562,6 +562,7 @@ var patterns = []struct {
 		"invalid character <",
 		"doctype html",
 		"content type ... text html",
+		"without an mcp reply text html",
 		"cannot post|get mcp|sse|api|messages",
 	}},
 

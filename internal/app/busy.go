@@ -43,7 +43,7 @@ func (r *process) runs(command []string, dir string) bool {
 	if !r.runsArguments(command) {
 		return false
 	}
-	if dir == "" && !relative(command[1:]) {
+	if !relative(command[1:], dir) {
 		return true // wherever it runs, it is the same program on the same arguments
 	}
 	if dir == "" {
@@ -125,12 +125,12 @@ func sameFile(a, b string) bool {
 
 // relative reports whether an argument names a file that depends on where the
 // program runs.
-func relative(args []string) bool {
+func relative(args []string, dir string) bool {
 	return slices.ContainsFunc(args, func(a string) bool {
 		if a == "" || strings.HasPrefix(a, "-") || filepath.IsAbs(a) {
 			return false
 		}
-		_, err := os.Stat(a)
+		_, err := os.Stat(filepath.Join(dir, a))
 		return err == nil || strings.HasPrefix(a, ".") || strings.HasSuffix(a, ".js") || strings.HasSuffix(a, ".py")
 	})
 }

@@ -172,13 +172,18 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	}
 	c.climbed(AtVariables)
 	if start.URL == "" {
-		found = append(found, d.resolve(c.server, start)...)
-		if b := firstBroken(found); b != nil {
-			c.close(b, found)
+		resolved := d.resolve(c.server, start)
+		if b := firstBroken(resolved); b != nil {
+			if reason := blame(found, b); reason != b {
+				b, resolved = reason, nil // what follows from it goes without saying
+			}
+			c.close(b, append(found, resolved...))
 			return
 		}
+		found = append(found, resolved...)
 		c.climbed(AtResolve)
 	}
+	found = append(found, d.deprecation(c.server)...)
 	switch {
 	case slices.ContainsFunc(found, func(f Finding) bool { return f.Kind == kindAsked }):
 		c.close(nil, found)
@@ -205,6 +210,11 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 	}
 	saw := d.Probe(ctx, start)
 	c.saw, c.Info = &saw, saw.Info
+	if saw.Fault != nil {
+		for _, line := range saw.Fault.Stderr {
+			c.Stderr = append(c.Stderr, secret.Scrub(line))
+		}
+	}
 	c.Ladder = append(c.Ladder, saw.Steps...)
 	for _, s := range saw.Steps {
 		if s.OK {

@@ -141,6 +141,8 @@ type Case struct {
 	Ladder []Step `json:"ladder,omitempty"`
 	// Info is what the server said of itself.
 	Info *Info `json:"info,omitempty"`
+	// Stderr is what it wrote last before it failed.
+	Stderr []string `json:"stderr,omitempty"`
 	// Approve is the hash that approves a Pending command.
 	Approve string `json:"approve,omitempty"`
 	// Runs is the command or URL, safe to be shown.

@@ -58,6 +58,7 @@ var ownKinds = map[string]kindWords{
 	kindForeignReference:     {"The entry refers to a variable in the spelling of another client, so the server gets the reference itself.", "mcpmend heal writes it in this client's spelling"},
 	kindPlaceholder:          {"A value is still the one of the instructions, such as YOUR_API_KEY.", "put your own value in its place, or a reference to a variable that holds it"},
 	kindPlainSecret:          {"A secret stands in a file that is shared or that others can read.", "refer to a variable instead, and replace the secret if others may have seen it"},
+	kindDeprecated:           {"The registry of MCP servers says that this one should not be used any more.", "look at what its makers recommend instead"},
 	kindScriptMissing:        {"The program is there, but not the script that it is told to run.", "correct the path"},
 	kindCwdMissing:           {"The working folder of the entry does not exist.", "correct the path, or make the folder"},
 	kindWindowsShim:          {"On Windows npx and its like are scripts, which this client cannot start by themselves.", "mcpmend heal puts cmd /c before it"},

@@ -39,11 +39,7 @@ func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
 		c.settle(InUse, cause, found)
 		return
 	}
-	if reason := explains(found, diagnosis); reason != nil {
-		reason.Severity = Broken
-		reason.Evidence = append(reason.Evidence, cause.Evidence...)
-		cause = reason
-	}
+	cause = blame(found, cause)
 	c.settle(stateOf(cause), cause, found)
 }
 
@@ -82,8 +78,7 @@ func evidence(saw *Sighting) []string {
 	case e.HTTPStatus != 0:
 		lines = append(lines, fmt.Sprintf("HTTP %d", e.HTTPStatus))
 	}
-	const most = 6
-	for _, l := range e.Stderr[max(0, len(e.Stderr)-most):] {
+	for _, l := range fault.Telling(e.Stderr, 3) {
 		lines = append(lines, "stderr: "+secret.Scrub(l))
 	}
 	for _, l := range saw.Noise[:min(len(saw.Noise), 2)] {
@@ -95,23 +90,45 @@ func evidence(saw *Sighting) []string {
 	return lines
 }
 
-// explains finds what was seen in the entry already and accounts for a failure:
-// a variable that is not there, or is but says nothing.
-func explains(found []Finding, dg fault.Diagnosis) *Finding {
-	var order []string
-	switch dg.Kind {
-	case fault.MissingEnvVar, fault.AuthFailed, fault.Unknown, fault.ServerCrashed, fault.ConfigInvalid, fault.DNS, fault.ConnectionRefused, fault.WrongEndpoint, fault.ToolFailure:
-		order = []string{kindForeignReference, kindUnset, kindPlaceholder}
+// explains finds what was seen in the entry already and accounts for a failure
+// further up: a part of the entry that the client does not see because of its name,
+// a variable that is not there, or is there and says nothing.
+func explains(found []Finding, failure Finding) *Finding {
+	for _, f := range found {
+		if f.Kind == string(clientconfig.WrongName) && f.problem != nil && f.problem.Want != "" {
+			return &f
+		}
 	}
-	for _, kind := range order {
+	if !slices.Contains(blindFailures, fault.Kind(failure.Kind)) {
+		return nil
+	}
+	asked := failure.pieces.Variable
+	for _, kind := range []string{kindForeignReference, kindUnset, kindPlaceholder} {
 		for _, f := range found {
-			named := dg.Pieces.Variable == "" || f.pieces.Variable == "" || f.pieces.Variable == dg.Pieces.Variable || f.entryVariable == dg.Pieces.Variable
-			if f.Kind == kind && named {
+			about := f.pieces.Variable
+			if f.Kind == kind && (asked == "" || about == "" || about == asked || f.entryVariable == asked) {
 				return &f
 			}
 		}
 	}
 	return nil
+}
+
+// blindFailures are how servers fail that were given nonsense for a variable.
+var blindFailures = []fault.Kind{
+	fault.MissingEnvVar, fault.AuthFailed, fault.Unknown, fault.ServerCrashed, fault.ConfigInvalid,
+	fault.DNS, fault.ConnectionRefused, fault.WrongEndpoint, fault.ToolFailure,
+}
+
+// blame puts what explains a failure in its place.
+func blame(found []Finding, failure *Finding) *Finding {
+	reason := explains(found, *failure)
+	if reason == nil {
+		return failure
+	}
+	reason.Severity = Broken
+	reason.Evidence = append(reason.Evidence, failure.Evidence...)
+	return reason
 }
 
 // wrongTransport: the server was reached, but not in the way that the entry tells
@@ -174,7 +191,7 @@ func stateOf(f *Finding) State {
 		return Misplaced
 	case f.Stage == AtFile || f.Stage == AtParse:
 		return Unreadable
-	case f.Kind == string(clientconfig.CommandHoldsArgs):
+	case f.Kind == string(clientconfig.CommandHoldsArgs), f.Kind == string(clientconfig.WrongName) && len(f.Evidence) > 0:
 		return Dead // the client tries
 	case f.Stage == AtShape:
 		return Skipped

@@ -71,6 +71,9 @@ func (c *Case) Markdown(m Machine, home string) string {
 			b.WriteByte('\n')
 		}
 	}
+	if len(c.Stderr) > 0 {
+		fmt.Fprintf(&b, "\nLast lines on stderr:\n\n%s\n", fence(c.Stderr))
+	}
 	text := secret.Scrub(b.String())
 	if home != "" && home != "/" {
 		text = strings.ReplaceAll(text, home, "~")

@@ -106,6 +106,11 @@ func resolving(kind string, severity Severity, s *clientconfig.Server, v clientc
 func (at *site) program(s *clientconfig.Server, command string) (string, Finding, bool) {
 	file, flaw := at.find(command)
 	switch {
+	case file == "" && at.isLine(command):
+		f := resolving(string(clientconfig.CommandHoldsArgs), Broken, s, s.Command)
+		f.Stage, f.ID = AtShape, string(AtShape)+"."+f.Kind
+		f.Explanation = problemWords(s.Client, *f.problem)
+		return "", f, true
 	case file == "":
 		f := resolving(string(fault.CommandNotFound), Broken, s, s.Command)
 		f.pieces.Command = command
@@ -126,6 +131,17 @@ func (at *site) program(s *clientconfig.Server, command string) (string, Finding
 		return file, f, true
 	}
 	return file, Finding{}, false
+}
+
+// isLine reports whether a command that is not there would be with its first word
+// alone.
+func (at *site) isLine(command string) bool {
+	word, _, more := strings.Cut(strings.TrimSpace(command), " ")
+	if !more || at.os == "windows" && at.isPath(word) { // C:\Program Files has a space
+		return false
+	}
+	file, flaw := at.find(word)
+	return file != "" && flaw == ""
 }
 
 func (at *site) notFound(s *clientconfig.Server, command string) (evidence []string, explanation string) {

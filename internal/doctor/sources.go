@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path"
@@ -114,6 +115,27 @@ func (d *Doctor) published(s *clientconfig.Server) (registry.Entry, bool) {
 		return registry.Entry{}, false
 	}
 	return d.Registry.Package(kind, id)
+}
+
+// deprecation: the registry says that a server should not be used any more. It is
+// said and nothing else: what replaces it is another program.
+func (d *Doctor) deprecation(s *clientconfig.Server) []Finding {
+	entry, _ := d.published(s)
+	word := map[registry.Status]string{registry.Deprecated: "deprecated", registry.Deleted: "deleted"}[entry.Status]
+	why := entry.StatusMessage
+	if remote, there := entry.FindRemote(s.URL.Text); there && remote.Gone != "" && s.URL.Text != "" {
+		word, why = "gone", remote.Gone
+	}
+	if word == "" {
+		return nil
+	}
+	f := finding(AtResolve, kindDeprecated, Warning, s.At)
+	f.Explanation = fmt.Sprintf("This server is marked as %s.", word)
+	if why != "" {
+		f.Evidence = []string{why}
+	}
+	f.Help = entry.Help()
+	return []Finding{f}
 }
 
 // packageOf says which package a command line runs, and of which registry.

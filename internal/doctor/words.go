@@ -14,6 +14,7 @@ const (
 	kindForeignReference = "foreign_reference"
 	kindPlaceholder      = "placeholder"
 	kindPlainSecret      = "plain_secret"
+	kindDeprecated       = "deprecated"
 )
 
 // problemStages says on which rung a problem of a file stands, and whether the

@@ -1,0 +1,49 @@
+package fault
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTellsWhatHappenedAndNotWhere(t *testing.T) {
+	for _, test := range []struct{ name, wrote, want string }{
+		{"Python", `Traceback (most recent call last):
+  File "/srv/weather.py", line 1, in <module>
+    print(1 / 0)
+          ~~^~~
+ZeroDivisionError: division by zero`, "ZeroDivisionError: division by zero"},
+		{"Node", `file:///srv/index.js:3
+undefined.x
+          ^
+
+TypeError: Cannot read properties of undefined (reading 'x')
+    at file:///srv/index.js:3:11
+    at ModuleJob.run (node:internal/modules/esm/module_job:343:25)
+
+Node.js v24.1.0`, "undefined.x\nTypeError: Cannot read properties of undefined (reading 'x')"},
+		{"Node with an object", `node:events:497
+      throw er; // Unhandled 'error' event
+      ^
+
+Error: listen EADDRINUSE: address already in use 127.0.0.1:3000
+    at Server.setupListenHandle [as _listen2] (node:net:1940:16)
+  code: 'EADDRINUSE',
+  errno: -98,
+  syscall: 'listen',
+  address: '127.0.0.1',
+  port: 3000
+}`, "Error: listen EADDRINUSE: address already in use 127.0.0.1:3000"},
+		{"plain words", "starting\nError: TOKEN is required", "starting\nError: TOKEN is required"},
+		{"nothing but a trace", "    at a (b.js:1:1)\n    at c (d.js:2:2)", "    at a (b.js:1:1)\n    at c (d.js:2:2)"},
+		{"too much", "one\ntwo\nthree\nfour", "two\nthree\nfour"},
+		{"nothing", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, strings.Join(Telling(strings.Split(test.wrote, "\n"), 3), "\n")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
