@@ -181,7 +181,7 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 	case plan:
 		v.printf("%s\n", v.paint(bold, fmt.Sprintf("A plan for %d of %s. Nothing was changed.", fixable, plural(len(healings), "problem"))))
 		if fixable > 0 {
-			v.printf("Next: %s\n", applyLine(o, servers, v.asks))
+			v.printf("Next: %s\n", applyLine("heal", o.selection, servers, v.asks))
 		}
 	default:
 		v.printf("%s\n", v.paint(bold, fmt.Sprintf("Healed %d of %d.", fixed, len(healings))))
@@ -195,14 +195,17 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 	}
 }
 
-// applyLine is what does what the plan says.
-func applyLine(o healFlags, servers []string, asks bool) string {
-	line := "mcpmend heal"
+// applyLine is what does what the plan says, and no more than that.
+func applyLine(command string, o selection, servers []string, asks bool) string {
+	line := "mcpmend " + command
 	for _, name := range servers {
 		line += " " + quote(name)
 	}
 	for _, id := range o.clients {
 		line += " --client " + id
+	}
+	for _, scope := range o.scopes {
+		line += " --scope " + quote(scope)
 	}
 	if !asks {
 		line += " --yes"

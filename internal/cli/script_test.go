@@ -52,33 +52,45 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// It stands below TestScripts, so that one run with -update is enough.
-//
-// A sample is a block of the README behind a comment that names a script and the
-// file of it that the block shows, below the line that was typed.
-var sample = regexp.MustCompile("<!-- output: (\\S+) (\\S+) -->\n+```console\n(.*)\n((?s:.*?))```\n")
+// A sample is a block of a page behind a comment that names a script and the file
+// of it that the block shows, below the line that was typed. Four backticks stand
+// around output that has three of its own.
+var samples = []*regexp.Regexp{
+	regexp.MustCompile("<!-- output: (\\S+) (\\S+) -->\n+```console\n(.*)\n((?s:.*?))```\n"),
+	regexp.MustCompile("<!-- output: (\\S+) (\\S+) -->\n+````console\n(.*)\n((?s:.*?))````\n"),
+}
 
-func TestSamplesInTheReadmeAreRealOutput(t *testing.T) {
-	const file = "../../README.md"
-	readme, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !sample.Match(readme) {
-		t.Fatal("the README has no samples")
-	}
-	shown := string(readme)
-	for _, m := range sample.FindAllStringSubmatch(shown, -1) {
-		want := archived(t, "testdata/script/"+m[1]+".txtar", m[2])
-		if *update {
-			shown = strings.Replace(shown, m[0], strings.Replace(m[0], m[4], want, 1), 1)
-		} else if m[4] != want {
-			t.Errorf("%s of %s: the README shows\n%s\nand the program\n%s", m[2], m[1], m[4], want)
-		}
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(shown), 0o644); err != nil {
+// It stands below TestScripts, so that one run with -update is enough.
+func TestSamplesInTheDocumentationAreRealOutput(t *testing.T) {
+	for _, page := range []string{"README.md", "docs/DOCTOR.md"} {
+		file := "../../" + page
+		text, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
+		}
+		shown, found := string(text), 0
+		for _, sample := range samples {
+			for _, m := range sample.FindAllStringSubmatch(shown, -1) {
+				found++
+				want := archived(t, "testdata/script/"+m[1]+".txtar", m[2])
+				if *update {
+					shown = strings.Replace(shown, m[0], strings.TrimSuffix(m[0], m[4]+fenceOf(m[0]))+want+fenceOf(m[0]), 1)
+				} else if m[4] != want {
+					t.Errorf("%s of %s: %s shows\n%s\nand the program\n%s", m[2], m[1], page, m[4], want)
+				}
+			}
+		}
+		// A comment with a typing mistake must not make a sample one that nobody checks.
+		if meant := strings.Count(shown, "```console\n"); found == 0 || found != meant {
+			t.Errorf("%s has %d blocks of console, and %d of them are samples", page, meant, found)
+		}
+		if *update {
+			if err := os.WriteFile(file, []byte(shown), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
+
+// fenceOf is the line that ends a block.
+func fenceOf(block string) string { return block[strings.LastIndex(block, "\n`")+1:] }

@@ -51,9 +51,13 @@ var unsettled = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "2026-11-15 12:00:00"},
 	{regexp.MustCompile(`\b(undo|undid|by|history|Undone:) ([0-9a-f]{6})\b`), "$1 c3f1a0"},
 	{regexp.MustCompile(`(undo c3f1a0) ([0-9a-f]{6})\b`), "$1 5b07d2"},
+	{regexp.MustCompile(`(Redo: mcpmend undo) [0-9a-f]{6}\b`), "$1 5b07d2"},
 	{regexp.MustCompile(`(?m)^[0-9a-f]{6}  `), "c3f1a0  "},
 	{regexp.MustCompile(`"[^"]*cli\.test[^"]*"|"[^"]*/bin/mcpmend"`), `"/usr/local/bin/mcpmend"`},
 	{regexp.MustCompile(`--approve [0-9a-f]+`), "--approve 5f1c0a"},
+	{regexp.MustCompile(`(?m)^\| mcpmend \| .*$`), "| mcpmend | (devel) |"},
+	{regexp.MustCompile(`(?m)^\| system \| .*\n(\| runtimes \| .*\n)?`), "| system | linux/amd64 |\n| runtimes | node v20.20.2, npm 11.19.1, Python 3.11.7 |\n"},
+	{regexp.MustCompile(`\| \d+ms `), "| 20ms "},
 }
 
 // settle writes a file without what differs from run to run: settle FROM TO. What

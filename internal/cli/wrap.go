@@ -97,7 +97,7 @@ func (p *program) wrap(ctx context.Context, command string, o wrapFlags, servers
 	if p.json {
 		return p.endJSON(wrapJSON{answerTo(command, code), plan, slices.Concat([]*doctor.Wrapping{}, all)}, code)
 	}
-	v.wrapped(all, command, plan)
+	v.wrapped(all, command, plan, o.selection, servers)
 	return exit(code)
 }
 
@@ -163,7 +163,7 @@ func (v view) wrapping(w *doctor.Wrapping, command string, plan bool) {
 	}
 }
 
-func (v view) wrapped(all []*doctor.Wrapping, command string, plan bool) {
+func (v view) wrapped(all []*doctor.Wrapping, command string, plan bool, o selection, servers []string) {
 	done := 0
 	var reload []string
 	for _, w := range all {
@@ -184,7 +184,7 @@ func (v view) wrapped(all []*doctor.Wrapping, command string, plan bool) {
 		v.printf("Nothing to %s.\n", command)
 	case plan:
 		v.printf("A plan for %s. Nothing was changed.\n", plural(done, "server"))
-		v.printf("Next: mcpmend %s --yes\n", command)
+		v.printf("Next: %s\n", applyLine(command, o, servers, v.asks))
 	default:
 		v.printf("Changed %s.\n", plural(done, "entry"))
 	}

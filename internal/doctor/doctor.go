@@ -12,6 +12,9 @@
 // copy of the file, looks again, keeps what brought the server further, and
 // writes only then.
 //
+// A command that comes with a project is not started before a person has agreed to
+// it ([Approvals]). docs/DOCTOR.md says for users what is done when.
+//
 // How a server is started and spoken to is not known here: whoever makes a Doctor
 // gives it a Probe. Nothing in a Case, a Finding or a Fix that is meant to be
 // shown holds a secret.

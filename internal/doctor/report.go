@@ -65,7 +65,7 @@ func (c *Case) Markdown(m Machine, home string) string {
 			fmt.Fprintf(&b, "\n%s\n", fence(c.Cause.Evidence))
 		}
 		for _, f := range c.Cause.Fixes {
-			fmt.Fprintf(&b, "\n- %s (%s)", f.Does, f.Class)
+			fmt.Fprintf(&b, "\n- %s (%s)", f.Does, classWords[f.Class])
 		}
 		if len(c.Cause.Fixes) > 0 {
 			b.WriteByte('\n')
@@ -80,6 +80,9 @@ func (c *Case) Markdown(m Machine, home string) string {
 	}
 	return text
 }
+
+// classWords say who does it, to a reader who has not read what our classes are.
+var classWords = map[Class]string{Auto: "automatic", Ask: "automatic, asks first", Never: "by hand"}
 
 // headline says in a few words how it is.
 func (c *Case) headline() string {
@@ -104,11 +107,13 @@ func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(s)
 }
 
+// code quotes a command. Markdown drops the blanks; without them the last quote
+// would be hidden along with a secret in front of it.
 func code(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "`" + strings.ReplaceAll(s, "`", "'") + "`"
+	return "` " + strings.ReplaceAll(s, "`", "'") + " `"
 }
 
 // fence quotes lines so that none of them can end the quotation: a server's words

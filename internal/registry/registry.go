@@ -2,7 +2,7 @@
 //
 // The registry has no lookup by package, so [Registry.Update] reads the whole
 // list once and keeps a small index of its own; later runs ask only for what has
-// changed since. All other methods work on that index and on a table that is
+// changed since. It is called only when the user says so. All other methods work on that index and on a table that is
 // built into the program. They never touch the network, and without an index
 // they find less, which is no error.
 //
