@@ -125,8 +125,39 @@ func (d *Doctor) start(s *clientconfig.Server, f *clientconfig.File) (Start, []F
 			st.Command = append(st.Command, x.expand("args", "", a))
 		}
 		st.Env = x.variables(d.environment(as)).list
+		if s.Cwd.Text == "" && !ofProject(s, f) && s.Scope != "local" && takesFromFolder(st.Command) {
+			st.Dir = d.home()
+		}
 	}
 	return st, x.found
+}
+
+// takesFromFolder reports whether a program takes what it runs, or whom it gets
+// that from, out of the folder that it is started in: npx obeys the .npmrc there
+// and python -m prefers a module that lies there. Its client has asked the user
+// whether the folder can be trusted, and we have not; so a server of the user's own
+// is started elsewhere, unless the entry itself names something in the folder.
+func takesFromFolder(command []string) bool {
+	args := command[1:]
+	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "./") || strings.HasPrefix(a, "../") }) {
+		return false
+	}
+	name := programName(command[0])
+	switch strings.TrimRight(name, "0123456789.") {
+	case "cmd", "env": // start another program
+		behind := slices.IndexFunc(args, func(a string) bool { return !strings.EqualFold(a, "/c") && !strings.HasPrefix(a, "-") && !strings.Contains(a, "=") })
+		return behind >= 0 && takesFromFolder(args[behind:])
+	case "mcpmend":
+		behind := slices.Index(args, "--") + 1
+		return behind > 0 && behind < len(args) && takesFromFolder(args[behind:])
+	case "sh", "bash", "zsh", "dash", "fish", "ksh": // may start anything
+		return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") })
+	case "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uv", "uvx", "pipx":
+		return true
+	case "python", "py":
+		return slices.Contains(args, "-m") || slices.Contains(args, "-c")
+	}
+	return false
 }
 
 // folder is where the client starts the server: where the entry says, or where
