@@ -196,7 +196,7 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	case d.needsApproval(c.server, c.file):
 		c.close(nil, found)
 		c.State = Pending
-		c.Approve = fingerprint(c.server)
+		c.Approve = d.fingerprint(c.server, c.file)
 	default:
 		d.probe(ctx, c, start, found)
 	}

@@ -178,7 +178,7 @@ func (d *Doctor) place(ctx context.Context, r *ConfigureRequest, p *Placement) {
 	after := p.Draft.file
 	if s := after.Server(r.Name); s != nil && d.Approvals != nil && d.needsApproval(s, after) {
 		// Whoever asked for this very command has seen it.
-		if err := d.Approvals.Approve(fingerprint(s)); err != nil {
+		if err := d.Approvals.Approve(d.fingerprint(s, after)); err != nil {
 			p.Status, p.Why = Declined, err.Error()
 			return
 		}

@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // Approvals remembers which commands of project files a person has agreed to run.
-// An approval is bound to the hash of the file's name, command, arguments, names of
-// variables and working folder: another command is another approval.
+// An approval is bound to the hash of the file's name, command, arguments, working
+// folder, names of variables and all their values that are not secret: another
+// command is another approval.
 //
 // They are lines at the end of a file that only its owner can read or write; a
 // file that others may write to is not believed. Any number of processes may use
@@ -134,8 +136,10 @@ func (a *Approvals) append(word, hash string) error {
 	return errors.Join(err, f.Close())
 }
 
-// fingerprint is what an approval is bound to.
-func fingerprint(s *clientconfig.Server) string {
+// fingerprint is what an approval is bound to. The folder counts as it is in the
+// end: a file of the folder above holds for many projects, and the same relative
+// path leads to another program in each.
+func (d *Doctor) fingerprint(s *clientconfig.Server, f *clientconfig.File) string {
 	what := struct {
 		File, Command string
 		Args          []string
@@ -144,18 +148,27 @@ func fingerprint(s *clientconfig.Server) string {
 		EnvFile, Cwd  string
 		URL           string
 		Headers       []string
+		Dir           string
+		FileEnv       []string
 	}{File: s.File, Command: s.Command.Text, EnvFile: s.EnvFile.Text, Cwd: s.Cwd.Text, URL: s.URL.Text}
+	if s.Command.Text != "" {
+		x, as := d.expansion(s, f)
+		what.Dir = d.folder(as, s, x)
+		for _, pair := range x.envFile() {
+			what.FileEnv = append(what.FileEnv, boundValue(pair[0], pair[1]))
+		}
+	}
 	for _, a := range s.Args {
 		what.Args = append(what.Args, a.Text)
 	}
 	for _, p := range s.Env {
-		what.Env = append(what.Env, bound(s, "env", p))
+		what.Env = append(what.Env, boundValue(p.Name.Text, p.Value.Text)+references(s, "env", p))
 	}
 	for _, v := range s.EnvFrom {
 		what.From = append(what.From, v.Text)
 	}
 	for _, h := range s.Headers {
-		what.Headers = append(what.Headers, bound(s, "headers", h))
+		what.Headers = append(what.Headers, h.Name.Text+references(s, "headers", h))
 	}
 	for _, h := range s.HeadersFrom {
 		what.Headers = append(what.Headers, h.Name.Text+" from "+h.Value.Text)
@@ -171,15 +184,19 @@ func fingerprint(s *clientconfig.Server) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// bound is as much of a variable or header as an approval depends on: its name, and
-// which of the user's own secrets it hands over. A token may be renewed without
-// asking again. A variable that makes a program run other code is as good as an
-// argument, so its value counts.
-func bound(s *clientconfig.Server, part string, p clientconfig.Pair) string {
-	out := p.Name.Text
-	if part == "env" && steering().MatchString(p.Name.Text) {
-		return out + "=" + p.Value.Text
+// boundValue is as much of a variable as an approval depends on. A token may be
+// renewed without asking again. Any other value is as good as an argument: it makes
+// a program run other code, or send that token to another address.
+func boundValue(name, value string) string {
+	if secret.Name(name) && !steering().MatchString(name) {
+		return name
 	}
+	return name + "=" + value
+}
+
+// references are the user's own variables that a value hands over.
+func references(s *clientconfig.Server, part string, p clientconfig.Pair) string {
+	out := ""
 	if s.Client != nil {
 		for _, r := range s.Client.References(part, p.Value.Text) {
 			out += " " + r.Text
@@ -188,8 +205,10 @@ func bound(s *clientconfig.Server, part string, p clientconfig.Pair) string {
 	return out
 }
 
+// steering are variables that make a program run other code, though some are
+// called like secrets.
 var steering = pattern(`(?i)^(PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|HOME|USERPROFILE|LD_.*|DYLD_.*|NODE_.*|NPM_.*|PYTHON.*|PIP_.*|UV_.*|RUBY.*|PERL.*|` +
-	`JAVA_.*|JDK_.*|_JAVA_.*|CLASSPATH|GIT_.*|DOCKER_.*|DENO_.*|BUN_.*|ELECTRON_.*|.*_PROXY|.*_PRELOAD)$`)
+	`JAVA_.*|JDK_.*|_JAVA_.*|CLASSPATH|GIT_.*|SSH_.*|DOCKER_.*|DENO_.*|BUN_.*|ELECTRON_.*|.*_PROXY|.*_PRELOAD|.*ASKPASS)$`)
 
 // needsApproval reports whether an entry may not be started before a person has
 // agreed: it comes with a project, so somebody else may have written it, and it
@@ -201,7 +220,7 @@ func (d *Doctor) needsApproval(s *clientconfig.Server, f *clientconfig.File) boo
 	if d.Approvals == nil {
 		return true
 	}
-	hash := fingerprint(s)
+	hash := d.fingerprint(s, f)
 	if d.Approvals.Approved(hash) {
 		return false
 	}

@@ -14,11 +14,13 @@ import (
 
 func TestAnApprovalHoldsForThatCommandAlone(t *testing.T) {
 	const usual = `{"command": "node", "args": ["server.js", "-x"], "env": {"TOKEN": "one", "MODE": "a"}}`
+	d := &Doctor{System: clientconfig.System{OS: "linux", Project: "/project"}}
 	read := func(text string) *clientconfig.Server {
 		s, _ := entry(t, "claude-code", "project", servers(text))
 		s.File = "/project/.mcp.json"
 		return s
 	}
+	fingerprint := func(s *clientconfig.Server) string { return d.fingerprint(s, nil) }
 	want := fingerprint(read(usual))
 	if len(want) != 64 {
 		t.Fatalf("hash %q, want all of it", want)
@@ -34,12 +36,17 @@ func TestAnApprovalHoldsForThatCommandAlone(t *testing.T) {
 		{"another argument", strings.Replace(usual, `"-x"`, `"-y"`, 1), false},
 		{"arguments cut elsewhere", strings.Replace(usual, `"server.js", "-x"`, `"server.js -x"`, 1), false},
 		{"one more variable", strings.Replace(usual, `"MODE": "a"`, `"MODE": "a", "B": "c"`, 1), false},
+		{"another value", strings.Replace(usual, `"a"`, `"b"`, 1), false},
 		{"one of the user's secrets", strings.Replace(usual, `"one"`, `"${AWS_SECRET_ACCESS_KEY}"`, 1), false},
 		{"a working folder", strings.Replace(usual, `{"command"`, `{"cwd": "/x", "command"`, 1), true}, // which this client does not read
 	} {
 		if same := fingerprint(read(test.text)) == want; same != test.same {
 			t.Errorf("%s: same hash %v, want %v", test.name, same, test.same)
 		}
+	}
+	below := &Doctor{System: clientconfig.System{OS: "linux", Project: "/project/below"}}
+	if below.fingerprint(read(usual), nil) == want {
+		t.Error("a relative path in another folder, which is another program, has the same hash")
 	}
 	elsewhere := read(usual)
 	elsewhere.File = "/other/.mcp.json"
@@ -50,6 +57,24 @@ func TestAnApprovalHoldsForThatCommandAlone(t *testing.T) {
 		return fingerprint(read(`{"command": "node", "env": {"NODE_OPTIONS": "` + options + `"}}`))
 	}
 	if steered("--no-warnings") == steered("--require ./evil.js") {
+		t.Error("other code can be made to run under the same hash")
+	}
+}
+
+func TestAnApprovalDependsOnTheVariablesInAFile(t *testing.T) {
+	d := &Doctor{System: clientconfig.System{OS: "linux", Project: t.TempDir()}}
+	s, f := entry(t, "vscode", "project", `{"servers": {"s": {"command": "npx", "envFile": ".env"}}}`)
+	with := func(text string) string {
+		if err := os.WriteFile(filepath.Join(d.System.Project, ".env"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return d.fingerprint(s, f)
+	}
+	want := with("API_TOKEN=one\n")
+	if with("API_TOKEN=two\n") != want {
+		t.Error("a renewed token needs another approval")
+	}
+	if with("API_TOKEN=one\nNODE_OPTIONS=--require ./evil.js\n") == want {
 		t.Error("other code can be made to run under the same hash")
 	}
 }
@@ -81,7 +106,7 @@ func TestACommandRunsAfterItsHashWasTyped(t *testing.T) {
 	s, f := entry(t, "claude-code", "project", servers(`{"command": "node"}`))
 	file := filepath.Join(t.TempDir(), "state", "approved")
 	d := &Doctor{Approvals: &Approvals{File: file}}
-	hash := fingerprint(s)
+	hash := d.fingerprint(s, f)
 	if err := d.Approvals.Approve(hash[:12]); err == nil {
 		t.Error("approved what was never shown")
 	}

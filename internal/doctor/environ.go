@@ -106,15 +106,7 @@ func (d *Doctor) home() string {
 // start is what the client would make of an entry, and what is wrong with the
 // variables in it.
 func (d *Doctor) start(s *clientconfig.Server, f *clientconfig.File) (Start, []Finding) {
-	client := s.Client
-	if client == nil {
-		client = f.Client
-	}
-	as := client
-	if d.As != nil {
-		as = d.As
-	}
-	x := &expansion{doctor: d, client: client, server: s, env: d.ofClient(as)}
+	x, as := d.expansion(s, f)
 	st := Start{Transport: s.Transport, Dir: d.folder(as, s, x)}
 	if s.URL.Text != "" {
 		st.URL = x.expand("url", "", s.URL)
@@ -125,8 +117,54 @@ func (d *Doctor) start(s *clientconfig.Server, f *clientconfig.File) (Start, []F
 			st.Command = append(st.Command, x.expand("args", "", a))
 		}
 		st.Env = x.variables(d.environment(as)).list
+		if s.Cwd.Text == "" && !ofProject(s, f) && s.Scope != "local" && takesFromFolder(st.Command) {
+			st.Dir = d.home()
+		}
 	}
 	return st, x.found
+}
+
+// expansion of an entry, and the client in whose environment it is started.
+func (d *Doctor) expansion(s *clientconfig.Server, f *clientconfig.File) (*expansion, *clientconfig.Client) {
+	client := s.Client
+	if client == nil {
+		client = f.Client
+	}
+	as := client
+	if d.As != nil {
+		as = d.As
+	}
+	return &expansion{doctor: d, client: client, server: s, env: d.ofClient(as)}, as
+}
+
+// takesFromFolder reports whether a program takes what it runs, or whom it gets
+// that from, out of the folder that it is started in: npx obeys the .npmrc there
+// and python -m prefers a module that lies there. Its client has asked the user
+// whether the folder can be trusted, and we have not; so a server of the user's own
+// is started elsewhere, unless the entry itself names something in the folder.
+func takesFromFolder(command []string) bool {
+	args := command[1:]
+	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "./") || strings.HasPrefix(a, "../") }) {
+		return false
+	}
+	name := programName(command[0])
+	switch strings.TrimRight(name, "0123456789.") {
+	case "cmd", "env": // start another program
+		behind := slices.IndexFunc(args, func(a string) bool {
+			return !strings.EqualFold(a, "/c") && !strings.HasPrefix(a, "-") && !strings.Contains(a, "=")
+		})
+		return behind >= 0 && takesFromFolder(args[behind:])
+	case "mcpmend":
+		behind := slices.Index(args, "--") + 1
+		return behind > 0 && behind < len(args) && takesFromFolder(args[behind:])
+	case "sh", "bash", "zsh", "dash", "fish", "ksh": // may start anything
+		return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") })
+	case "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uv", "uvx", "pipx":
+		return true
+	case "python", "py":
+		return slices.Contains(args, "-m") || slices.Contains(args, "-c")
+	}
+	return false
 }
 
 // folder is where the client starts the server: where the entry says, or where
@@ -357,16 +395,22 @@ func (x *expansion) variables(e *environ) *environ {
 			x.unset("env", v.Text, v, named(v))
 		}
 	}
-	if x.server.EnvFile.Text != "" {
-		at := site{environ: *x.env, dir: x.doctor.System.Project}
-		for _, pair := range readEnvFile(at.absolute(x.expand("envFile", "", x.server.EnvFile))) {
-			e.set(pair[0], pair[1])
-		}
+	for _, pair := range x.envFile() {
+		e.set(pair[0], pair[1])
 	}
 	for _, p := range x.server.Env {
 		e.set(p.Name.Text, x.expand("env", p.Name.Text, p.Value))
 	}
 	return e
+}
+
+// envFile are the variables of the file that the entry names for them.
+func (x *expansion) envFile() [][2]string {
+	if x.server.EnvFile.Text == "" {
+		return nil
+	}
+	at := site{environ: *x.env, dir: x.doctor.System.Project}
+	return readEnvFile(at.absolute(x.expand("envFile", "", x.server.EnvFile)))
 }
 
 // readEnvFile reads the lines NAME=value of a file; a file that cannot be read has

@@ -217,6 +217,31 @@ func TestAServerWorksWhereItsClientDoes(t *testing.T) {
 	}
 }
 
+func TestAProjectCannotSteerTheUsersOwnServers(t *testing.T) {
+	for _, test := range []struct{ scope, command, args, want string }{
+		{"user", "npx", `"-y", "server"`, "/home/u"},
+		{"user", "/opt/node/bin/npx", `"-y", "server"`, "/home/u"},
+		{"user", "uvx", `"server"`, "/home/u"},
+		{"user", "python3.12", `"-m", "server"`, "/home/u"},
+		{"user", "cmd", `"/c", "npx", "-y", "server"`, "/home/u"},
+		{"user", "env", `"A=b", "npx", "-y", "server"`, "/home/u"},
+		{"user", "bash", `"-lc", "npx -y server"`, "/home/u"},
+		{"user", "/opt/mcpmend", `"run", "--", "npx", "-y", "server"`, "/home/u"},
+		{"user", "/opt/mcpmend", `"run", "--"`, "/project"},
+		{"user", "uv", `"run", "./server.py"`, "/project"},
+		{"user", "node", `"server.js"`, "/project"},
+		{"project", "npx", `"-y", "server"`, "/project"},
+		{"local", "npx", `"-y", "server"`, "/project"},
+	} {
+		s, f := entry(t, "claude-code", "user", servers(`{"command": "`+test.command+`", "args": [`+test.args+`]}`))
+		s.Scope = test.scope
+		st, _ := (&Doctor{System: clientconfig.System{OS: "linux", Home: "/home/u", Project: "/project"}}).start(s, f)
+		if filepath.ToSlash(st.Dir) != test.want {
+			t.Errorf("%s %s %s starts in %s, want %s", test.scope, test.command, test.args, st.Dir, test.want)
+		}
+	}
+}
+
 func TestVariablesComeFromAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".env")
 	if err := os.WriteFile(path, []byte("# a comment\nexport A=one\nB = \"two words\"\n\nnonsense\nC='x'\n"), 0o600); err != nil {

@@ -112,7 +112,7 @@ func (d *Doctor) approve(f *clientconfig.File, name string, agreed func() bool) 
 	if s == nil || !d.needsApproval(s, f) {
 		return true
 	}
-	return d.Approvals != nil && agreed() && d.Approvals.Approve(fingerprint(s)) == nil
+	return d.Approvals != nil && agreed() && d.Approvals.Approve(d.fingerprint(s, f)) == nil
 }
 
 // A healer works on one case. What it knows of the world are two funcs, so that

@@ -123,7 +123,7 @@ func (d *Doctor) finishWrapping(ctx context.Context, w *Wrapping, c *Case, f, ch
 		now := changed.Server(c.Name)
 		// Whoever approved the command has approved it behind us, too.
 		if d.needsApproval(now, changed) {
-			if err := d.Approvals.Approve(fingerprint(now)); err != nil {
+			if err := d.Approvals.Approve(d.fingerprint(now, changed)); err != nil {
 				w.Reason = err.Error()
 				return
 			}
