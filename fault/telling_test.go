@@ -35,6 +35,17 @@ Error: listen EADDRINUSE: address already in use 127.0.0.1:3000
   address: '127.0.0.1',
   port: 3000
 }`, "Error: listen EADDRINUSE: address already in use 127.0.0.1:3000"},
+		{"npm", `npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/@nosuch%2fzzzz
+npm error 404
+npm error 404  The requested resource '@nosuch/zzzz@*' could not be found or you do not have permission to access it.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git url.
+npm error A complete log of this run can be found in: /home/me/.npm/_logs/2026-11-15T06_19_48_211Z-debug-0.log`,
+			`npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/@nosuch%2fzzzz
+npm error 404  The requested resource '@nosuch/zzzz@*' could not be found or you do not have permission to access it.`},
 		{"plain words", "starting\nError: TOKEN is required", "starting\nError: TOKEN is required"},
 		{"nothing but a trace", "    at a (b.js:1:1)\n    at c (d.js:2:2)", "    at a (b.js:1:1)\n    at c (d.js:2:2)"},
 		{"too much", "one\ntwo\nthree\nfour", "two\nthree\nfour"},
