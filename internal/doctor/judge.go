@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -75,7 +77,7 @@ func evidence(saw *Sighting) []string {
 		lines = append(lines, "ended by "+e.Signal)
 	case e.Exited:
 		lines = append(lines, fmt.Sprintf("exit %d", e.ExitCode))
-	case e.HTTPStatus != 0:
+	case e.HTTPStatus != 0 && !strings.Contains(e.Text, strconv.Itoa(e.HTTPStatus)):
 		lines = append(lines, fmt.Sprintf("HTTP %d", e.HTTPStatus))
 	}
 	for _, l := range fault.Telling(e.Stderr, 3) {
