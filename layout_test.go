@@ -37,7 +37,7 @@ var house = []room{
 		"an example is somebody else's program: what it cannot do with the library's face, nobody can"},
 	{"cmd/mcpmend", []string{"internal/cli"},
 		"signals and the exit code are all a main may know, so that tests can run the program in-process"},
-	{"internal/cli", []string{"internal/app", "internal/doctor", "internal/clientconfig", "fault", "internal/secret"},
+	{"internal/cli", []string{"internal/app", "internal/doctor", "internal/clientconfig", "internal/registry", "fault", "internal/secret"},
 		"what a person types is translated here; the rooms on the path of a call are put together by app, not by a command"},
 	{"internal/app", []string{everything},
 		"app alone knows everybody: that is what allows the others not to know each other"},

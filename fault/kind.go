@@ -182,7 +182,7 @@ var kinds = []struct {
 		"raise the timeout if the server is slow to start (a first npx or uvx run downloads packages); otherwise look at its log",
 		again, OfReach}},
 	{AuthFailed, About{"sign-in failed",
-		"The server did not accept the credentials it was given.",
+		"The server wants credentials, and was given none that it accepts.",
 		"sign in again, or check the token, its scopes and the name of the variable that carries it",
 		notAgain, OfSetup}},
 	{MissingEnvVar, About{"variable not set",

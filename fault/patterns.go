@@ -113,6 +113,7 @@ var patterns = []struct {
 		"no module named <server>",
 		"no executables are provided",
 		"is not in this registry",
+		"requested resource <package> could not be found",
 		"err_pnpm_fetch_404",
 		"could not determine executable to run",
 		"<package> was not found in the package registry",

@@ -22,7 +22,7 @@ TypeError: Cannot read properties of undefined (reading 'x')
     at file:///srv/index.js:3:11
     at ModuleJob.run (node:internal/modules/esm/module_job:343:25)
 
-Node.js v24.1.0`, "undefined.x\nTypeError: Cannot read properties of undefined (reading 'x')"},
+Node.js v24.1.0`, "TypeError: Cannot read properties of undefined (reading 'x')\nundefined.x"},
 		{"Node with an object", `node:events:497
       throw er; // Unhandled 'error' event
       ^
@@ -35,15 +35,32 @@ Error: listen EADDRINUSE: address already in use 127.0.0.1:3000
   address: '127.0.0.1',
   port: 3000
 }`, "Error: listen EADDRINUSE: address already in use 127.0.0.1:3000"},
-		{"plain words", "starting\nError: TOKEN is required", "starting\nError: TOKEN is required"},
+		{"npm", `npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/@nosuch%2fzzzz
+npm error 404
+npm error 404  The requested resource '@nosuch/zzzz@*' could not be found or you do not have permission to access it.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git url.
+npm error A complete log of this run can be found in: /home/me/.npm/_logs/2026-11-15T06_19_48_211Z-debug-0.log`,
+			`npm error 404  The requested resource '@nosuch/zzzz@*' could not be found or you do not have permission to access it.
+npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/@nosuch%2fzzzz`},
+		{"plain words", "starting\nError: TOKEN is required", "Error: TOKEN is required\nstarting"},
+		{"npm", "npm error code EACCES\nnpm error errno -13\nnpm error EACCES: permission denied, mkdir '/.npm/_cacache'\nnpm error\nnpm error Your cache folder contains root-owned files\nnpm error   sudo chown -R 501:20 \"/.npm\"",
+			"npm error EACCES: permission denied, mkdir '/.npm/_cacache'\nnpm error Your cache folder contains root-owned files\nnpm error   sudo chown -R 501:20 \"/.npm\""},
 		{"nothing but a trace", "    at a (b.js:1:1)\n    at c (d.js:2:2)", "    at a (b.js:1:1)\n    at c (d.js:2:2)"},
 		{"too much", "one\ntwo\nthree\nfour", "two\nthree\nfour"},
 		{"nothing", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, strings.Join(Telling(strings.Split(test.wrote, "\n"), 3), "\n")); diff != "" {
+			if diff := cmp.Diff(test.want, strings.Join(told(strings.Split(test.wrote, "\n")), "\n")); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
+}
+
+func told(stderr []string) []string {
+	return Diagnose(Evidence{Exited: true, ExitCode: 1, Stderr: stderr}).Telling(stderr, 3)
 }

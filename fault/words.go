@@ -282,7 +282,7 @@ func (p Pieces) with(others Pieces) Pieces {
 var pieceForms = map[string]func(*Pieces, string) bool{
 	"command":  func(p *Pieces, s string) bool { p.Command = s; return hasLetter(s) && !isFiller(s) },
 	"variable": func(p *Pieces, s string) bool { p.Variable = variableName(s); return p.Variable != "" },
-	"package":  func(p *Pieces, s string) bool { p.Package = s; return hasLetter(s) },
+	"package":  func(p *Pieces, s string) bool { p.Package = strings.TrimSuffix(s, "@*"); return hasLetter(s) },
 	"path":     func(p *Pieces, s string) bool { p.Path = s; return strings.ContainsAny(s, `/\`) },
 	"name":     func(_ *Pieces, s string) bool { return hasLetter(s) }, // needed to match, not kept
 	"program":  func(p *Pieces, s string) bool { p.Command = s; return hasLetter(s) && !isFile(s) },

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // Env is the world a command runs in.
@@ -95,8 +97,16 @@ func Main(ctx context.Context, env Env) int {
 	if errors.As(err, &advice) {
 		hint = advice.hint
 	}
-	p.complain(command.Name(), err, hint, code)
+	p.complain(topLevel(command), err, hint, code)
 	return code
+}
+
+// topLevel is the name of a command of the table: "registry" for "registry update".
+func topLevel(c *cobra.Command) string {
+	for c.HasParent() && c.Parent().HasParent() {
+		c = c.Parent()
+	}
+	return c.Name()
 }
 
 // complain says what is wrong on one line, and on the next what may help. Whoever

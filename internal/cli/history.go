@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
@@ -154,7 +155,7 @@ func (s *screen) table(rows [][]string) {
 			}
 			line += pad(cell, widths[i]) + "  "
 		}
-		s.printf("%s\n", line)
+		s.printf("%s\n", strings.TrimRight(line, " "))
 	}
 }
 

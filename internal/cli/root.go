@@ -47,6 +47,7 @@ var commands = []struct {
 	{"explain", true, explainCommand},
 	{"report", true, reportCommand},
 	{"history", true, historyCommand},
+	{"registry", true, registryCommand},
 	{"mcp", true, mcpCommand},
 	{"schema", true, schemaCommand},
 	{"completion", true, completionCommand},

@@ -48,6 +48,7 @@ func TestScripts(t *testing.T) {
 			"validates": validates,
 			"hides":     hides,
 			"approval":  approval,
+			"registry":  serveRegistry,
 		},
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,6 +168,29 @@ func approval(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("there is nothing to approve")
 	}
 	ts.Setenv("APPROVE", answer.Cases[0].Approve)
+}
+
+// serveRegistry is a registry whose list is a file, and behind it a server that wants
+// somebody to sign in: registry LIST FILES... It sets $MCPMEND_REGISTRY, and writes
+// its address in place of http://REGISTRY into all of the files.
+func serveRegistry(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: registry LIST FILES...")
+	}
+	list := ts.MkAbs(args[0])
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v0.1/servers", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, list) })
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="mail"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	s := httptest.NewServer(mux)
+	ts.Defer(s.Close)
+	ts.Setenv("MCPMEND_REGISTRY", s.URL)
+	for _, file := range args {
+		text := strings.ReplaceAll(ts.ReadFile(file), "http://REGISTRY", s.URL)
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
+	}
 }
 
 // args prints its arguments, one on each line.

@@ -68,7 +68,7 @@ func (p *program) test(ctx context.Context, o testFlags, args []string, dashed b
 	}
 	var cases []*doctor.Case
 	if loose {
-		cases = []*doctor.Case{v.testLoose(ctx, d, p.env.Environ, o, args, dashed)}
+		cases = []*doctor.Case{v.testLoose(ctx, d, o, args, dashed)}
 	} else {
 		report, err := v.examine(ctx, d, o.which(args))
 		if err != nil {
@@ -104,8 +104,8 @@ func (p *program) test(ctx context.Context, o testFlags, args []string, dashed b
 }
 
 // testLoose examines a server that stands in no file.
-func (v view) testLoose(ctx context.Context, d *doctor.Doctor, environ []string, o testFlags, args []string, dashed bool) *doctor.Case {
-	start := doctor.Start{Env: environ, Timeout: o.timeout, Call: d.Call}
+func (v view) testLoose(ctx context.Context, d *doctor.Doctor, o testFlags, args []string, dashed bool) *doctor.Case {
+	start := doctor.Start{Timeout: o.timeout, Call: d.Call}
 	if dashed {
 		start.Command = args
 	} else {

@@ -4,12 +4,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // Find reads every file that exists of the given clients, or of all when there
 // are none, in the order of the table. A file that two clients share is
-// returned once for each of them. Files a client ignores are included when
+// returned once for each of them. In the home folder a project's file may be the
+// user's own; it is that of the row which comes first in the table, which is the
+// user's. Files a client ignores are included when
 // servers stand in them, with a [Misplaced] problem.
 func (s System) Find(clients ...*Client) []*File {
 	if len(clients) == 0 {
@@ -31,7 +34,9 @@ func (s System) findFor(c *Client) []*File {
 			if byPath[name] == nil {
 				order = append(order, name)
 			}
-			byPath[name] = append(byPath[name], p)
+			if !slices.ContainsFunc(byPath[name], func(q Place) bool { return slices.Equal(q.Key, p.Key) }) {
+				byPath[name] = append(byPath[name], p)
+			}
 		}
 	}
 	for _, name := range order {

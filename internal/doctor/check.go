@@ -46,11 +46,16 @@ func (d *Doctor) Check(ctx context.Context, which Which, each func(*Case)) *Repo
 	return report
 }
 
-// Test examines one server that stands in no file.
+// Test examines one server that stands in no file. A command without an
+// environment gets that of the client As, or of a terminal.
 func (d *Doctor) Test(ctx context.Context, s Start) *Case {
 	c := &Case{Runs: runs(s), Reached: AtResolve}
+	if s.URL == "" && s.Env == nil {
+		s.Env = d.environment(d.As).list
+	}
 	began := time.Now()
 	d.probe(ctx, c, s, nil)
+	d.advise(ctx, c)
 	c.Took = time.Since(began)
 	return c
 }
@@ -147,12 +152,16 @@ func inTurns(cases []*Case) [][]*Case {
 	return rows
 }
 
-// examine climbs from the variables on; what is below was seen in the file. Then
-// it attaches to each finding what can be done about it.
+// examine climbs from the variables on; what is below was seen in the file.
 func (d *Doctor) examine(ctx context.Context, c *Case) {
 	if c.State == "" {
 		d.climb(ctx, c)
 	}
+	d.advise(ctx, c)
+}
+
+// advise attaches to each finding what can be done about it.
+func (d *Doctor) advise(ctx context.Context, c *Case) {
 	if c.Cause != nil {
 		c.Cause.Fixes = d.fixes(ctx, c, c.Cause)
 	}

@@ -96,8 +96,10 @@ type sources struct {
 	ports func(context.Context) []publishedPort
 	// answers says whether somebody listens.
 	answers func(ctx context.Context, host string, port int) bool
-	// variables are those that the registry knows for this server.
+	// variables are those that the registry knows for this server, page is where it
+	// sends people for help.
 	variables []variable
+	page      string
 	// speaks finds out by trying what a URL speaks.
 	speaks func(context.Context) clientconfig.Transport
 	// exists says whether there is such a file, siblings lists the files beside one.
@@ -150,7 +152,10 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	} else {
 		all = []Fix{t.explained()}
 	}
-	return slices.DeleteFunc(all, func(fix Fix) bool { return fix.Class != Never && t.file == nil && fix.wait == 0 && fix.clean == nil })
+	if t.file == nil { // what stands in no file can only be mended by whoever typed it
+		all = slices.DeleteFunc(all, func(fix Fix) bool { return fix.Class != Never })
+	}
+	return all
 }
 
 // treatments by ID of a finding, or by its kind if it is treated alike everywhere.
@@ -236,6 +241,15 @@ func never(name, run, format string, args ...any) Fix {
 	return Fix{Name: name, Class: Never, Does: fmt.Sprintf(format, args...), Run: run}
 }
 
+// reportIt sends a person to the makers of the server.
+func (t *treatment) reportIt(format string, args ...any) Fix {
+	fix := never("report_it", "", format, args...)
+	if t.c.Name != "" {
+		fix.Run = "mcpmend report " + t.quote(t.c.Name)
+	}
+	return fix
+}
+
 // fix is one that is made of edits. An edit that cannot be made on the file as it
 // is now makes no fix.
 func (t *treatment) fix(name string, class Class, does string, edits ...Edit) []Fix {
@@ -281,10 +295,10 @@ func (t *treatment) where() string {
 	if at.File == "" {
 		at = t.c.At
 	}
-	if at.Line == 0 {
-		return at.File
+	if at.File == "" {
+		return "the command line"
 	}
-	return fmt.Sprintf("%s:%d", at.File, at.Line)
+	return at.String()
 }
 
 // problem is what package clientconfig said, if the finding comes from there.

@@ -116,6 +116,9 @@ func (t *treatment) install(command string) Fix {
 		}
 		return never("install_program", "", "install %s: %s", page[0], page[1])
 	}
+	if t.file == nil {
+		return never("install_program", "", "install %q, or give its absolute path", command)
+	}
 	return never("install_program", "", "install %q, or write its absolute path as %q at %s", command, t.client.Entry.Command, t.where())
 }
 

@@ -19,7 +19,7 @@ import (
 func connectionRefused(ctx context.Context, t *treatment) []Fix {
 	host, port := t.f.pieces.Host, t.f.pieces.Port
 	if port == 0 {
-		return []Fix{never("start_server", "", "start the program that %q connects to", t.c.Name)}
+		return []Fix{never("start_server", "", "start the program that should listen there, and check host and port")}
 	}
 	address := net.JoinHostPort(orElse(host, "localhost"), strconv.Itoa(port))
 	start := never("start_server", "", "start the program that should listen at %s", address)

@@ -223,7 +223,7 @@ func encoding(_ context.Context, t *treatment) []Fix {
 		return []Fix{byHand}
 	}
 	if _, set := envOf(t.server, "PYTHONUTF8"); set {
-		return []Fix{never("report_it", "mcpmend report "+t.quote(t.c.Name), "report it to the makers of the server: it writes text in the wrong character set")}
+		return []Fix{t.reportIt("report it to the makers of the server: it writes text in the wrong character set")}
 	}
 	return or(t.fix("python_utf8", Auto, "set PYTHONUTF8=1, so that Python writes UTF-8", t.setEnv("PYTHONUTF8", "", "1")), byHand)
 }

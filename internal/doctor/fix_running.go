@@ -95,7 +95,7 @@ func inUse(_ context.Context, t *treatment) []Fix {
 // polluted is a server that writes more than messages to standard output; mcpmend
 // run keeps the rest from the client.
 func polluted(_ context.Context, t *treatment) []Fix {
-	byHand := never("report_it", "mcpmend report "+t.quote(t.c.Name), "report it to the makers of the server: its log belongs on standard error")
+	byHand := t.reportIt("report it to the makers of the server: its log belongs on standard error")
 	if t.self == "" || t.server == nil || t.server.Command.Path == nil || t.server.Command.Text == t.self {
 		return []Fix{byHand}
 	}
@@ -108,7 +108,7 @@ func noTools(_ context.Context, t *treatment) []Fix {
 }
 
 func schemaRejected(_ context.Context, t *treatment) []Fix {
-	return []Fix{never("report_it", "mcpmend report "+t.quote(t.c.Name), "report it to the makers of the server, and switch the tool off in %s until then", t.client.Name)}
+	return []Fix{t.reportIt("report it to the makers of the server, and switch the tool off in %s until then", t.client.Name)}
 }
 
 func tooManyTools(_ context.Context, t *treatment) []Fix {
@@ -117,5 +117,5 @@ func tooManyTools(_ context.Context, t *treatment) []Fix {
 
 // reported is what nobody but the makers can mend, with what was seen to show them.
 func reported(_ context.Context, t *treatment) []Fix {
-	return or(t.stdioFlag(), never("report_it", "mcpmend report "+t.quote(t.c.Name), "read what the server wrote last, and report it to its makers"))
+	return or(t.stdioFlag(), t.reportIt("read what the server wrote last, and report it to its makers"))
 }

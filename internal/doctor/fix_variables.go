@@ -264,6 +264,9 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 		does = fmt.Sprintf("renew the value of %s", name)
 		t.help(name)
 	}
+	if t.f.Help == "" {
+		t.f.Help = t.page
+	}
 	if t.f.Help != "" {
 		does += "; see " + t.f.Help
 	}

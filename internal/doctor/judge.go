@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -62,12 +64,12 @@ func diagnosed(c *Case, saw *Sighting, dg fault.Diagnosis) *Finding {
 	}
 	return &Finding{
 		ID: string(stage) + "." + string(dg.Kind), Stage: stage, Kind: string(dg.Kind), Severity: Broken, At: c.At,
-		Evidence: evidence(saw), Explanation: secret.Scrub(dg.Explanation), Confidence: dg.Confidence, pieces: dg.Pieces, hint: secret.Scrub(dg.SuggestedFix),
+		Evidence: evidence(saw, dg), Explanation: secret.Scrub(dg.Explanation), Confidence: dg.Confidence, pieces: dg.Pieces, hint: secret.Scrub(dg.SuggestedFix),
 	}
 }
 
 // evidence lists what was seen, the most telling first.
-func evidence(saw *Sighting) []string {
+func evidence(saw *Sighting, dg fault.Diagnosis) []string {
 	e := saw.Fault.Evidence
 	var lines []string
 	switch {
@@ -75,10 +77,10 @@ func evidence(saw *Sighting) []string {
 		lines = append(lines, "ended by "+e.Signal)
 	case e.Exited:
 		lines = append(lines, fmt.Sprintf("exit %d", e.ExitCode))
-	case e.HTTPStatus != 0:
+	case e.HTTPStatus != 0 && !strings.Contains(e.Text, strconv.Itoa(e.HTTPStatus)):
 		lines = append(lines, fmt.Sprintf("HTTP %d", e.HTTPStatus))
 	}
-	for _, l := range fault.Telling(e.Stderr, 3) {
+	for _, l := range dg.Telling(e.Stderr, 3) {
 		lines = append(lines, "stderr: "+secret.Scrub(l))
 	}
 	for _, l := range saw.Noise[:min(len(saw.Noise), 2)] {

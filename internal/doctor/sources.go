@@ -66,6 +66,9 @@ func (d *Doctor) sources(c *Case) sources {
 		return s
 	}
 	s.speaks = func(ctx context.Context) clientconfig.Transport { return d.transport(ctx, c) }
+	if entry, there := d.published(c.server); there {
+		s.page = entry.Help()
+	}
 	for _, v := range d.known(c.server) {
 		s.variables = append(s.variables, variable{v.Name, v.Required, v.Secret, v.Help})
 	}

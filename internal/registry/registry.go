@@ -13,6 +13,8 @@
 package registry
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -165,6 +167,23 @@ func (r *Registry) Remote(rawURL string) (Entry, bool) {
 	}
 	return r.load().template(strings.TrimPrefix(key, "url:"))
 }
+
+// Named finds a server by its name in the registry, such as "io.github.user/weather".
+func (r *Registry) Named(name string) (Entry, bool) {
+	var l row
+	if line := r.load().names()[name]; line != nil && json.Unmarshal(line, &l) == nil {
+		return l.Entry, true
+	}
+	for _, e := range builtin {
+		if e.Name == name {
+			return e.clone(), true
+		}
+	}
+	return Entry{}, false
+}
+
+// Len is how many servers the index has, 0 without one.
+func (r *Registry) Len() int { return bytes.Count(r.load().rows, []byte("\n")) }
 
 // Search returns up to limit servers with every word of text in their name, title,
 // description or packages; those with the words in their name come first. Deleted
