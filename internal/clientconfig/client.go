@@ -100,6 +100,9 @@ type Entry struct {
 	Type        string
 	// Types are the spellings of each transport, the one to write first.
 	Types map[Transport][]string
+	// FallsBack: the client speaks the older HTTP with a server that refuses the
+	// newer one, whatever the type says.
+	FallsBack bool
 	// Without a type the client skips the entry.
 	URLNeedsType, CommandNeedsType bool
 	Enabled, Disabled              string

@@ -143,6 +143,9 @@ func wrongTransport(c *Case, saw *Sighting) *Finding {
 	if want == clientconfig.Unknown || have == clientconfig.Unknown || want == have {
 		return nil
 	}
+	if want == clientconfig.HTTP && have == clientconfig.SSE && c.file.Client.Entry.FallsBack {
+		return nil
+	}
 	at := c.At
 	if c.server.Type.Path != nil {
 		at = place(c.server.Type.At)
