@@ -37,8 +37,10 @@ type RunOptions struct {
 	Arguments guard.ArgumentOptions
 	Repair    string
 	Model     ModelOptions
-	// Environ is the environment we were started with.
+	// Environ is the environment we were started with. The server gets it without our
+	// own settings and without keys of models, except for those that PassEnv names.
 	Environ []string
+	PassEnv []string
 	// Log is where a person reads; the server's stderr goes there as well.
 	Log io.Writer
 }
@@ -61,7 +63,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	log := newSpill(o.Log)
 	server, err := guard.New(guard.Spec{
 		Command:   o.Command,
-		Env:       upstream.PassedOn(o.Environ),
+		Env:       upstream.PassedOn(o.Environ, o.PassEnv...),
 		Stderr:    log,
 		DieWithUs: true,
 		URL:       o.URL,
@@ -117,6 +119,6 @@ func serveHTTP(ctx context.Context, cat *catalogue.Catalogue, o RunOptions) erro
 }
 
 // Exec replaces us by the server itself, where the system can do that.
-func Exec(command, environ []string) error {
-	return execServer(command, upstream.PassedOn(environ))
+func Exec(command, environ, passEnv []string) error {
+	return execServer(command, upstream.PassedOn(environ, passEnv...))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpmend/mcpmend/internal/doctor"
 	"github.com/mcpmend/mcpmend/internal/machine"
 	"github.com/mcpmend/mcpmend/internal/registry"
+	"github.com/mcpmend/mcpmend/internal/upstream"
 )
 
 // DoctorOptions say whom to examine, and how.
@@ -40,6 +41,7 @@ func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
 		Programs:  &machine.Programs{Home: home, Getenv: getenv},
 		Registry:  &registry.Registry{BaseURL: getenv("MCPMEND_REGISTRY"), Dir: filepath.Join(state, "registry")},
 		Self:      self,
+		Withheld:  upstream.IsModelKey,
 		Probe:     Probe,
 		Store:     &clientconfig.Store{Dir: filepath.Join(state, "changes")},
 		Approvals: &doctor.Approvals{File: filepath.Join(state, "approved")},

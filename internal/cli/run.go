@@ -72,6 +72,7 @@ MCPMEND_OFF=1 starts the server directly and steps out of the way.`,
 	flags.StringVar(&o.Model.Name, "model", "", "ask the model `NAME` about arguments that cannot be mended (default: nobody); its key is in MCPMEND_MODEL_KEY")
 	flags.StringVar(&o.Model.Provider, "model-provider", "openai", "`WHO` speaks for the model: openai, anthropic, or sampling for the one that the client lends")
 	flags.StringVar(&o.Model.URL, "model-url", "", "`BASE` of others that speak like them")
+	flags.StringArrayVar(&o.PassEnv, "pass-env", nil, "pass this variable on, by its `NAME`, although it is a model's key; wrap adds it where an entry names one")
 	flags.StringArrayVar(&o.Header, "header", nil, "send this header to URL, as `'NAME: VALUE'`; may be given several times")
 	return c
 }
@@ -81,7 +82,7 @@ func run(ctx context.Context, env Env, o runFlags) error {
 		if o.URL != "" {
 			return misused("MCPMEND_OFF starts a command directly; a URL has none")
 		}
-		return app.Exec(o.Command, env.Environ)
+		return app.Exec(o.Command, env.Environ, o.PassEnv)
 	}
 	o.Environ, o.Log = env.Environ, env.Stderr
 	o.Model.Key = lookupEnv(env.Environ, "MCPMEND_MODEL_KEY")

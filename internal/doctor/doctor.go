@@ -51,6 +51,9 @@ type Doctor struct {
 	// Self is a path of our own program that will be there tomorrow, for entries that
 	// run a server through us. "" offers no such thing. See StableProgram.
 	Self string
+	// Withheld says which variables "mcpmend run" keeps from a server unless it is told
+	// to pass them on. nil is none.
+	Withheld func(name string) bool
 	// Timeout bounds each server's start, handshake and lists together; 0 is ten
 	// seconds.
 	Timeout time.Duration

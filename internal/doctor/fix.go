@@ -81,6 +81,8 @@ type sources struct {
 	project string
 	// self is a path of mcpmend that will still be there tomorrow.
 	self string
+	// withheld are variables that it keeps from a server, as in Doctor.
+	withheld func(name string) bool
 	// path is the PATH that the client gives its servers.
 	path string
 	// programs finds a program where the client does not look: login shell, version

@@ -37,7 +37,7 @@ func (d *Doctor) sources(c *Case) sources {
 	folders := []string{d.System.Project, filepath.Dir(c.file.Path)}
 	s := sources{
 		os: d.goos(), home: d.home(), system: d.System, project: d.System.Project,
-		self: d.Self, path: searched, near: nearNames,
+		self: d.Self, withheld: d.Withheld, path: searched, near: nearNames,
 		answers: listens, siblings: filesIn, usedBy: workedIn,
 		exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 	}

@@ -53,11 +53,7 @@ func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 		w.Reason = "the entry is gone"
 		return w
 	}
-	argv := append([]string{o.Program, "run", "--"}, argvOf(s)...)
-	if s.URL.Text != "" {
-		argv = []string{o.Program, "run", s.URL.Text}
-	}
-	changed, err := asCommand(f, s, argv)
+	changed, err := asCommand(f, s, behind(o.Program, s, d.Withheld))
 	d.finishWrapping(ctx, w, c, f, changed, err, o)
 	return w
 }
@@ -85,6 +81,21 @@ func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	c = &Case{Name: c.Name, file: f, server: s} // nothing to compare with
 	d.finishWrapping(ctx, w, c, f, changed, err, o)
 	return w
+}
+
+// behind is the command line that runs a server through us. A variable of the entry
+// that we would keep from it is named, since here it is the user who gives it.
+func behind(program string, s *clientconfig.Server, withheld func(string) bool) []string {
+	if s.URL.Text != "" {
+		return []string{program, "run", s.URL.Text}
+	}
+	argv := []string{program, "run"}
+	for _, p := range s.Env {
+		if withheld != nil && withheld(p.Name.Text) {
+			argv = append(argv, "--pass-env", p.Name.Text)
+		}
+	}
+	return append(append(argv, "--"), argvOf(s)...)
 }
 
 func (d *Doctor) reasonNotToWrap(c *Case) string {

@@ -34,6 +34,8 @@ func TestAServerGoesBehindMcpmendAndComesOutAsItWas(t *testing.T) {
 	for _, test := range []struct{ file, before, has string }{
 		{".claude.json", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"true\", \"args\": [\"-x\", \"a b\"], \"env\": {\"K\": \"v\"}}\n  }\n}\n",
 			`{"command": "/opt/mcpmend/bin/mcpmend", "args": ["run", "--", "true", "-x", "a b"], "env": {"K": "v"}}`},
+		{".claude.json", `{"mcpServers": {"a": {"command": "true", "args": [], "env": {"MODEL_KEY": "v"}}}}`,
+			`"args": ["run", "--pass-env", "MODEL_KEY", "--", "true"]`},
 		{".claude.json", `{"mcpServers": {"a": {"type": "http", "url": "http://localhost:1/mcp"}}}`,
 			`"args": ["run", "http://localhost:1/mcp"]`},
 		{".codex/config.toml", "# mine\n[mcp_servers.a]\ncommand = \"true\" # keep\nargs = [\"-x\"]\n",
@@ -54,6 +56,7 @@ func TestAServerGoesBehindMcpmendAndComesOutAsItWas(t *testing.T) {
 			// It has to be there, or nothing would be started in its place.
 			d.System.Root = ""
 			d.Self = ourselves
+			d.Withheld = func(name string) bool { return name == "MODEL_KEY" }
 			o := WrapOptions{Program: programFile(t, d)}
 			w := d.Wrap(t.Context(), d.only(t, "a"), o)
 			if !w.Done || w.Undo == "" || w.Tools != 1 {

@@ -12,7 +12,8 @@ import (
 )
 
 // ownSecrets are the keys with which we ourselves may speak to a model. A
-// server has no business with them, unless its own entry names them.
+// server has no business with them, unless its own entry names them: that cannot be
+// seen in an environment, so whoever knows the entry says so.
 var ownSecrets = []string{
 	"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
 	"MISTRAL_API_KEY", "GROQ_API_KEY", "DEEPSEEK_API_KEY", "XAI_API_KEY", "AZURE_OPENAI_API_KEY",
@@ -20,13 +21,16 @@ var ownSecrets = []string{
 
 // PassedOn is the environment for a server that a client starts through us: what
 // the client gave us, since a wrapped server's token arrives that way, less what
-// is ours alone.
-func PassedOn(environ []string) []string {
+// is ours alone. also are names of keys to pass on all the same.
+func PassedOn(environ []string, also ...string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return strings.HasPrefix(name, "MCPMEND_") || slices.Contains(ownSecrets, name)
+		return strings.HasPrefix(name, "MCPMEND_") || IsModelKey(name) && !slices.Contains(also, name)
 	})
 }
+
+// IsModelKey reports whether a variable holds the key of a model by its name.
+func IsModelKey(name string) bool { return slices.Contains(ownSecrets, name) }
 
 // harmless are the variables programs need to find their files and no more.
 var harmless = []string{
