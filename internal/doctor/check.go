@@ -49,7 +49,7 @@ func (d *Doctor) Check(ctx context.Context, which Which, each func(*Case)) *Repo
 // Test examines one server that stands in no file. A command without an
 // environment gets that of the client As, or of a terminal.
 func (d *Doctor) Test(ctx context.Context, s Start) *Case {
-	c := &Case{Runs: runs(s), Reached: AtResolve}
+	c := &Case{Runs: runs(s.Command, s.URL), Reached: AtResolve}
 	if s.URL == "" && s.Env == nil {
 		s.Env = d.environment(d.As).list
 	}
@@ -164,17 +164,34 @@ func (d *Doctor) examine(ctx context.Context, c *Case) {
 func (d *Doctor) advise(ctx context.Context, c *Case) {
 	if c.Cause != nil {
 		c.Cause.Fixes = d.fixes(ctx, c, c.Cause)
+		c.hide(c.Cause)
 	}
 	for i := range c.Also {
 		c.Also[i].Fixes = d.fixes(ctx, c, &c.Also[i])
+		c.hide(&c.Also[i])
+	}
+}
+
+// hide takes out of a finding what the entry's variables hold.
+func (c *Case) hide(f *Finding) {
+	if c.hider == nil {
+		return
+	}
+	f.Explanation = c.hider.Text(f.Explanation)
+	for i := range f.Evidence {
+		f.Evidence[i] = c.hider.Text(f.Evidence[i])
+	}
+	for i := range f.Fixes {
+		f.Fixes[i].Does, f.Fixes[i].Run = c.hider.Text(f.Fixes[i].Does), c.hider.Text(f.Fixes[i].Run)
 	}
 }
 
 func (d *Doctor) climb(ctx context.Context, c *Case) {
 	start, variables := d.start(c.server, c.file)
 	found := append(c.Also, variables...)
-	c.Also = nil
-	c.Runs = runs(start)
+	c.Also, c.hider = nil, start.hider()
+	// As it stands in the file: what a variable holds may be secret.
+	c.Runs = runs(argvOf(c.server), c.server.URL.Text)
 	if b := firstBroken(found); b != nil {
 		c.close(b, found)
 		return
@@ -205,6 +222,7 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	case d.needsApproval(c.server, c.file):
 		c.close(nil, found)
 		c.State = Pending
+		c.Runs = wouldRun(c.server)
 		c.Approve = d.fingerprint(c.server, c.file)
 	default:
 		d.probe(ctx, c, start, found)
@@ -218,6 +236,7 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 		start.Call = d.Call
 	}
 	saw := d.Probe(ctx, start)
+	saw.hide(start.hider())
 	c.saw, c.Info = &saw, saw.Info
 	if saw.Fault != nil {
 		for _, line := range saw.Fault.Stderr {
@@ -281,11 +300,11 @@ func firstBroken(found []Finding) *Finding {
 }
 
 // runs is a command or a URL, safe to be shown.
-func runs(s Start) string {
-	if s.URL != "" {
-		return secret.Scrub(s.URL)
+func runs(argv []string, url string) string {
+	if url != "" {
+		return secret.Scrub(url)
 	}
-	return strings.Join(secret.Args(s.Command), " ")
+	return strings.Join(secret.Args(argv), " ")
 }
 
 func (w Which) clients() []*clientconfig.Client {

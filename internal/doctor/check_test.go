@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -212,5 +213,48 @@ func TestOnlyWhatWasAskedForIsStarted(t *testing.T) {
 	d.Check(t.Context(), Which{}, nil)
 	if len(started) > 0 {
 		t.Errorf("static, and started %v", started)
+	}
+}
+
+// A server may write anything that it was given to anywhere, and so may a path or
+// a program be made of it.
+func TestNothingSecretThatAServerIsGivenIsShown(t *testing.T) {
+	for _, text := range []string{
+		`{"command": "true", "args": ["${DB_PASSWORD}", "--password", "canary in clear"]}`,
+		`{"command": "/nowhere/${DB_PASSWORD}"}`,
+		`{"command": "node", "args": ["/nowhere/${DB_PASSWORD}/server.js"]}`,
+		`{"type": "http", "url": "http://localhost/${DB_PASSWORD}/mcp", "headers": {"Authorization": "Bearer ${DB_PASSWORD}"}}`,
+	} {
+		d := ward(t, map[string]string{"~/.claude.json": servers(text)}, func(ctx context.Context, s Start) Sighting {
+			said := "I was given " + strings.Join(s.Command, " ") + s.URL + strings.Join(s.Header, " ")
+			saw := dying(1, said)(ctx, s)
+			saw.Fault.Text, saw.Noise, saw.Info = said, []string{said}, &Info{Name: said}
+			return saw
+		})
+		d.Environ = append(d.Environ, "DB_PASSWORD=canaryhorse")
+		for _, c := range d.Check(t.Context(), Which{}, nil).Cases {
+			shown, err := json.Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Cause == nil || strings.Contains(string(shown), "canary") {
+				t.Errorf("%s is shown as %s", text, shown)
+			}
+		}
+	}
+}
+
+func TestAllOfWhatIsApprovedIsShown(t *testing.T) {
+	d := ward(t, map[string]string{
+		"PROJECT/.mcp.json": servers(`{"command": "npx", "args": ["-y", "x\n\ny", "a b"], "env": {"NODE_OPTIONS": "--require ./evil.js", "API_KEY": "canary"}}`),
+	}, nil)
+	d.Probe = func(context.Context, Start) Sighting { panic("started") }
+	if err := os.WriteFile(filepath.Join(d.System.Home, "npx"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d.Environ = []string{"PATH=" + d.System.Home + ":/bin"}
+	const want = `"NODE_OPTIONS=--require ./evil.js" API_KEY=[hidden] npx -y "x\n\ny" "a b"`
+	if c := d.only(t, "s"); c.State != Pending || c.Runs != want {
+		t.Errorf("%s, to be approved: %s\nwant %s", c.State, c.Runs, want)
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/secret"
@@ -209,6 +211,51 @@ func references(s *clientconfig.Server, part string, p clientconfig.Pair) string
 // called like secrets.
 var steering = pattern(`(?i)^(PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|HOME|USERPROFILE|LD_.*|DYLD_.*|NODE_.*|NPM_.*|PYTHON.*|PIP_.*|UV_.*|RUBY.*|PERL.*|` +
 	`JAVA_.*|JDK_.*|_JAVA_.*|CLASSPATH|GIT_.*|SSH_.*|DOCKER_.*|DENO_.*|BUN_.*|ELECTRON_.*|.*_PROXY|.*_PRELOAD|.*ASKPASS)$`)
+
+// wouldRun is all that somebody agrees to who approves an entry, in one line: a
+// variable can make a harmless command run something else. Words are quoted where
+// it could not be seen otherwise where they end.
+func wouldRun(s *clientconfig.Server) string {
+	words := argvOf(s)
+	if s.URL.Text != "" {
+		words = []string{secret.Scrub(s.URL.Text)}
+	}
+	var set, notes []string
+	for _, p := range s.Env {
+		set = append(set, p.Name.Text+"="+p.Value.Text)
+	}
+	for _, h := range s.Headers {
+		notes = append(notes, "header "+secret.Args([]string{"--header", h.Name.Text + ": " + h.Value.Text})[1])
+	}
+	for _, h := range s.HeadersFrom {
+		notes = append(notes, "header "+h.Name.Text+" from "+h.Value.Text)
+	}
+	for _, v := range s.EnvFrom {
+		notes = append(notes, "your "+v.Text)
+	}
+	if s.EnvFile.Text != "" {
+		notes = append(notes, "variables of "+s.EnvFile.Text)
+	}
+	if s.Cwd.Text != "" {
+		notes = append(notes, "in "+s.Cwd.Text)
+	}
+	line := strings.Join(quoted(append(secret.Args(set), secret.Args(words)...), " "), " ")
+	if len(notes) > 0 {
+		line += " (" + strings.Join(quoted(notes, "  "), ", ") + ")"
+	}
+	return line
+}
+
+// quoted quotes words that hold a gap, or something that cannot be seen.
+func quoted(words []string, gap string) []string {
+	hides := func(r rune) bool { return r == '"' || !unicode.IsPrint(r) }
+	for i, w := range words {
+		if w == "" || strings.Contains(w, gap) || strings.ContainsFunc(w, hides) {
+			words[i] = strconv.Quote(w)
+		}
+	}
+	return words
+}
 
 // needsApproval reports whether an entry may not be started before a person has
 // agreed: it comes with a project, so somebody else may have written it, and it

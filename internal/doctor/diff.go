@@ -48,6 +48,48 @@ func hiderOf(others map[string]string, files ...*clientconfig.File) *secret.Hide
 	return h
 }
 
+// hider knows the secrets that a start hands to a server, which may repeat them in
+// anything that it says.
+func (s *Start) hider() *secret.Hider {
+	h := secret.New()
+	h.AddEnviron(s.Env)
+	h.AddEnviron(s.refers)
+	h.Add("url", s.URL)
+	knowArguments(h, s.Command)
+	for _, header := range s.Header {
+		name, value, _ := strings.Cut(header, ":")
+		h.Add(name, strings.TrimSpace(value))
+	}
+	return h
+}
+
+// hide takes secrets out of what was seen, before anybody draws conclusions from it.
+func (saw *Sighting) hide(h *secret.Hider) {
+	all := func(lines []string) []string {
+		out := slices.Clone(lines)
+		for i, line := range out {
+			out[i] = h.Text(line)
+		}
+		return out
+	}
+	saw.Noise = all(saw.Noise)
+	if saw.Info != nil {
+		info := *saw.Info
+		info.Name, info.Version = h.Text(info.Name), h.Text(info.Version)
+		saw.Info = &info
+	}
+	saw.Steps = slices.Clone(saw.Steps)
+	for i := range saw.Steps {
+		saw.Steps[i].Note = h.Text(saw.Steps[i].Note)
+	}
+	if saw.Fault != nil {
+		flt := *saw.Fault
+		flt.Stderr, flt.Stdout, flt.Text = all(flt.Stderr), all(flt.Stdout), h.Text(flt.Text)
+		flt.PartialText, flt.Challenge = h.Text(flt.PartialText), h.Text(flt.Challenge)
+		saw.Fault = &flt
+	}
+}
+
 // knowArguments teaches h the words of a command line that may not be shown whole.
 func knowArguments(h *secret.Hider, words []string) {
 	for i, shown := range secret.Args(slices.Clone(words)) {

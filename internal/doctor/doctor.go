@@ -28,6 +28,7 @@ import (
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/machine"
 	"github.com/mcpmend/mcpmend/internal/registry"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // A Doctor examines one machine, as one user. The zero value can only look at
@@ -159,6 +160,7 @@ type Case struct {
 	file   *clientconfig.File
 	server *clientconfig.Server
 	saw    *Sighting
+	hider  *secret.Hider // of what was started, nil if it did not come so far
 }
 
 // A Place is a line of a file.
@@ -283,6 +285,9 @@ type Start struct {
 	Timeout time.Duration
 	// Call is a tool to call after all else went well, nil for none.
 	Call *Call
+
+	// refers are the variables that the entry refers to, as NAME=value.
+	refers []string
 }
 
 // Call is a tool and its arguments, a JSON object.

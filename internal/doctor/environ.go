@@ -121,6 +121,7 @@ func (d *Doctor) start(s *clientconfig.Server, f *clientconfig.File) (Start, []F
 			st.Dir = d.home()
 		}
 	}
+	st.refers = x.refers
 	return st, x.found
 }
 
@@ -190,6 +191,7 @@ type expansion struct {
 	server *clientconfig.Server
 	env    *environ // of the client
 	found  []Finding
+	refers []string // what was looked up, as NAME=value
 }
 
 // expand is a value as the client hands it on. part says where it stands in the
@@ -227,9 +229,11 @@ func (x *expansion) resolve(part, variable string, v clientconfig.Value, r clien
 		return r.Text
 	}
 	if value, ok := x.env.lookup(r.Name); ok {
+		x.refers = append(x.refers, r.Name+"="+value)
 		return value
 	}
 	if r.HasDefault {
+		x.refers = append(x.refers, r.Name+"="+r.Default)
 		return r.Default
 	}
 	x.unset(part, variable, v, r)
