@@ -240,7 +240,9 @@ type Fix struct {
 	// cache. It is only called by Heal. nil if the fix is made of edits alone.
 	clean func(context.Context) error
 	// wait is how long the server is given when the fix is tried; 0 is the usual time.
-	wait time.Duration
+	// within says that its client gives it that much by itself.
+	wait   time.Duration
+	within bool
 }
 
 // An Edit is one change to one file. Its value is not in it for all to see, since

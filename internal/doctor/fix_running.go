@@ -53,6 +53,11 @@ func (t *treatment) moreTime(wait time.Duration) Fix {
 	e := &t.client.Entry
 	seconds := int(wait / time.Second)
 	plain := Fix{Name: "wait_longer", Class: Auto, Does: fmt.Sprintf("look again with %d s", seconds), wait: wait}
+	if t.server != nil && t.server.Timeout.Text == "" && wait <= t.waits() {
+		plain.Does += fmt.Sprintf(", which %s waits by itself", t.client.Name)
+		plain.within = true
+		return plain
+	}
 	if t.server == nil || e.Timeout == "" || t.file == nil {
 		return plain
 	}
@@ -75,6 +80,21 @@ func (t *treatment) moreTime(wait time.Duration) Fix {
 	}
 	fixes[0].wait = wait
 	return fixes[0]
+}
+
+// waits is how long the client waits for a server to start, 0 if that is not known.
+func (t *treatment) waits() time.Duration {
+	return time.Duration(t.client.Waits) * time.Second
+}
+
+// tooLate says what a person can do about a server that needs more time to start
+// than its client gives it, and whose entry cannot ask for more.
+func tooLate(c *clientconfig.Client, needs time.Duration) string {
+	needed := fmt.Sprintf("the server starts, but needs up to %d s", int(needs/time.Second))
+	if c.WaitsVariable != "" {
+		return fmt.Sprintf("%s: start %s with %s=%d", needed, c.Name, c.WaitsVariable, needs.Milliseconds())
+	}
+	return fmt.Sprintf("%s, and an entry of %s cannot ask for that: install its package, so that it is not fetched at each start", needed, c.Name)
 }
 
 // inUse is something that another process holds. Nobody is ended for it.
