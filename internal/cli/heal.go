@@ -72,9 +72,9 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 			v.healing(h, o.maxAttempts)
 		}
 	}
-	code := healCode(report, healings, plan)
+	code := healCode(healings, plan)
 	if p.json {
-		return p.endJSON(healAnswer(report, healings, plan, code), code)
+		return p.endJSON(healAnswer(healings, plan, code), code)
 	}
 	v.healed(report, healings, plan, o, servers)
 	return exit(code)
@@ -181,7 +181,11 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 	case plan:
 		v.printf("%s\n", v.paint(bold, fmt.Sprintf("A plan for %d of %s. Nothing was changed.", fixable, plural(len(healings), "problem"))))
 		if fixable > 0 {
-			v.printf("Next: %s\n", applyLine(o, servers, v.asks))
+			next := applyLine("heal", o.selection, servers)
+			if !v.asks {
+				next += " --yes"
+			}
+			v.printf("Next: %s\n", next)
 		}
 	default:
 		v.printf("%s\n", v.paint(bold, fmt.Sprintf("Healed %d of %d.", fixed, len(healings))))
@@ -195,17 +199,20 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 	}
 }
 
-// applyLine is what does what the plan says.
-func applyLine(o healFlags, servers []string, asks bool) string {
-	line := "mcpmend heal"
+// applyLine is the command again, for what was chosen, without what made it a plan.
+func applyLine(command string, o selection, servers []string) string {
+	line := "mcpmend " + command
 	for _, name := range servers {
 		line += " " + quote(name)
 	}
 	for _, id := range o.clients {
 		line += " --client " + id
 	}
-	if !asks {
-		line += " --yes"
+	for _, scope := range o.scopes {
+		line += " --scope " + scope
+	}
+	if o.project != "" {
+		line += " --project " + quote(o.project)
 	}
 	return line
 }
@@ -218,7 +225,7 @@ func changes(h *doctor.Healing) bool {
 }
 
 // healCode is 10 for a plan with something in it, else what a check would now say.
-func healCode(r *doctor.Report, healings []*doctor.Healing, plan bool) int {
+func healCode(healings []*doctor.Healing, plan bool) int {
 	if plan && slices.ContainsFunc(healings, changes) {
 		return Pending
 	}
@@ -244,7 +251,7 @@ type healCountJSON struct {
 	Fixable  int `json:"fixable"`
 }
 
-func healAnswer(_ *doctor.Report, healings []*doctor.Healing, plan bool, code int) healJSON {
+func healAnswer(healings []*doctor.Healing, plan bool, code int) healJSON {
 	j := healJSON{answer: answerTo("heal", code), Planned: plan, Healings: []*healingJSON{}}
 	for _, h := range healings {
 		j.Healings = append(j.Healings, jsonOfHealing(h))

@@ -97,7 +97,7 @@ func (p *program) wrap(ctx context.Context, command string, o wrapFlags, servers
 	if p.json {
 		return p.endJSON(wrapJSON{answerTo(command, code), plan, slices.Concat([]*doctor.Wrapping{}, all)}, code)
 	}
-	v.wrapped(all, command, plan)
+	v.wrapped(all, command, applyLine(command, o.selection, servers)+" --yes", plan)
 	return exit(code)
 }
 
@@ -163,7 +163,8 @@ func (v view) wrapping(w *doctor.Wrapping, command string, plan bool) {
 	}
 }
 
-func (v view) wrapped(all []*doctor.Wrapping, command string, plan bool) {
+// wrapped says what became of all of them; apply is what does what the plan says.
+func (v view) wrapped(all []*doctor.Wrapping, command, apply string, plan bool) {
 	done := 0
 	var reload []string
 	for _, w := range all {
@@ -184,7 +185,7 @@ func (v view) wrapped(all []*doctor.Wrapping, command string, plan bool) {
 		v.printf("Nothing to %s.\n", command)
 	case plan:
 		v.printf("A plan for %s. Nothing was changed.\n", plural(done, "server"))
-		v.printf("Next: mcpmend %s --yes\n", command)
+		v.printf("Next: %s\n", apply)
 	default:
 		v.printf("Changed %s.\n", plural(done, "entry"))
 	}

@@ -105,11 +105,11 @@ func inUse(_ context.Context, t *treatment) []Fix {
 	}
 	byHand := never("by_hand", "", "%s", does)
 	flag := fault.RemedyIn(t.evidence()).Flag
-	if flag == "" || t.server == nil || t.server.Command.Path == nil || slices.Contains(line(t.server), flag) {
+	if flag == "" || t.server == nil || t.server.Command.Path == nil || slices.Contains(argvOf(t.server), flag) {
 		return []Fix{byHand}
 	}
 	does = fmt.Sprintf("add %s, which the server itself recommends for running beside another copy", flag)
-	return or(t.fix("isolated", Ask, does, t.setLine(append(line(t.server), flag)...)), byHand)
+	return or(t.fix("isolated", Ask, does, t.setLine(append(argvOf(t.server), flag)...)), byHand)
 }
 
 // polluted is a server that writes more than messages to standard output; mcpmend
@@ -119,7 +119,7 @@ func polluted(_ context.Context, t *treatment) []Fix {
 	if t.self == "" || t.server == nil || t.server.Command.Path == nil || t.server.Command.Text == t.self {
 		return []Fix{byHand}
 	}
-	words := append([]string{t.self, "run", "--"}, line(t.server)...)
+	words := append([]string{t.self, "run", "--"}, argvOf(t.server)...)
 	return or(t.fix("wrap", Ask, "put the server behind mcpmend run, which keeps other lines from the client", t.setLine(words...)), byHand)
 }
 
