@@ -146,8 +146,10 @@ func (p *program) configure(ctx context.Context, o configureFlags) error {
 	switch {
 	case c.Needs != "":
 		v.printf("Nothing was changed. It would %s.\nNext: the same with --yes\n", plain(c.Needs))
+	case code == Pending && r.DryRun:
+		v.printf("Nothing was changed. Next: the same without --dry-run\n")
 	case code == Pending:
-		v.printf("Nothing else was changed. Next: the same with --yes\n")
+		v.printf("Next: the same with --yes, which asks nothing\n")
 	}
 	return exit(code)
 }

@@ -72,9 +72,9 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 			v.healing(h, o.maxAttempts)
 		}
 	}
-	code := healCode(report, healings, plan)
+	code := healCode(healings, plan)
 	if p.json {
-		return p.endJSON(healAnswer(report, healings, plan, code), code)
+		return p.endJSON(healAnswer(healings, plan, code), code)
 	}
 	v.healed(report, healings, plan, o, servers)
 	return exit(code)
@@ -207,6 +207,9 @@ func applyLine(command string, o selection, servers []string, asks bool) string 
 	for _, scope := range o.scopes {
 		line += " --scope " + quote(scope)
 	}
+	if o.project != "" {
+		line += " --project " + quote(o.project)
+	}
 	if !asks {
 		line += " --yes"
 	}
@@ -221,7 +224,7 @@ func changes(h *doctor.Healing) bool {
 }
 
 // healCode is 10 for a plan with something in it, else what a check would now say.
-func healCode(r *doctor.Report, healings []*doctor.Healing, plan bool) int {
+func healCode(healings []*doctor.Healing, plan bool) int {
 	if plan && slices.ContainsFunc(healings, changes) {
 		return Pending
 	}
@@ -247,7 +250,7 @@ type healCountJSON struct {
 	Fixable  int `json:"fixable"`
 }
 
-func healAnswer(_ *doctor.Report, healings []*doctor.Healing, plan bool, code int) healJSON {
+func healAnswer(healings []*doctor.Healing, plan bool, code int) healJSON {
 	j := healJSON{answer: answerTo("heal", code), Planned: plan, Healings: []*healingJSON{}}
 	for _, h := range healings {
 		j.Healings = append(j.Healings, jsonOfHealing(h))

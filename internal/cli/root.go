@@ -54,20 +54,11 @@ var commands = []struct {
 	{"version", true, versionCommand},
 }
 
-// hasCommand says whether a text may send somebody to a command.
-func hasCommand(name string) bool { return commandNames[name] }
-
-// commandNames is filled by init, since the commands themselves look at it.
-var commandNames = make(map[string]bool)
-
 func init() {
 	// On Windows cobra would print a text and wait when it believes that it was
 	// started by a double click. What is printed belongs to a protocol.
 	cobra.MousetrapHelpText = ""
 	cobra.EnableCommandSorting = false
-	for _, c := range commands {
-		commandNames[c.name] = true
-	}
 }
 
 func (p *program) root() *cobra.Command {

@@ -348,7 +348,7 @@ func (v view) wellWords(c *doctor.Case) string {
 // nextStep is the last line: what to type now.
 func nextStep(r *doctor.Report) string {
 	var fixable, pending, signIn, dead *doctor.Case
-	healthy := 0
+	bare := 0                                    // healthy, and not behind us
 	for _, c := range slices.Backward(r.Cases) { // so that the first one is named
 		switch {
 		case canHeal(c):
@@ -359,8 +359,8 @@ func nextStep(r *doctor.Report) string {
 			signIn = c
 		case standingOf(c) == broken && c.Name != "":
 			dead = c
-		case c.State == doctor.Healthy:
-			healthy++
+		case c.State == doctor.Healthy && !c.Wrapped():
+			bare++
 		}
 	}
 	switch {
@@ -372,7 +372,7 @@ func nextStep(r *doctor.Report) string {
 		return "Next: mcpmend test " + quote(dead.Name)
 	case signIn != nil:
 		return "Next: sign in, then mcpmend check " + quote(signIn.Name)
-	case healthy > 0 && hasCommand("wrap"):
+	case bare > 0:
 		return "Keep them that way: mcpmend wrap"
 	}
 	return ""

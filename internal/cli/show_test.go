@@ -176,13 +176,13 @@ func TestHealingsAreShown(t *testing.T) {
 			})
 		})
 	}
-	if code := healCode(nil, []*doctor.Healing{{Planned: true, Attempts: []doctor.Attempt{attempt}, Case: sick}}, true); code != Pending {
+	if code := healCode([]*doctor.Healing{{Planned: true, Attempts: []doctor.Attempt{attempt}, Case: sick}}, true); code != Pending {
 		t.Errorf("a plan with changes: exit code %d", code)
 	}
-	if code := healCode(nil, []*doctor.Healing{{Planned: true, Attempts: []doctor.Attempt{{Number: 1}}, Case: sick}}, true); code != Unreachable {
+	if code := healCode([]*doctor.Healing{{Planned: true, Attempts: []doctor.Attempt{{Number: 1}}, Case: sick}}, true); code != Unreachable {
 		t.Errorf("a plan without changes for a dead server: exit code %d", code)
 	}
-	if code := healCode(nil, []*doctor.Healing{{Fixed: true, Case: sick}}, false); code != OK {
+	if code := healCode([]*doctor.Healing{{Fixed: true, Case: sick}}, false); code != OK {
 		t.Errorf("all healed: exit code %d", code)
 	}
 }

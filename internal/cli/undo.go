@@ -80,7 +80,7 @@ func undoTrouble(id string, err error) error {
 	case errors.Is(err, clientconfig.ErrNoChange):
 		return hinted{err, "mcpmend history"}
 	}
-	return hinted{fmt.Errorf("change %q: %w", id, err), "mcpmend history lists the changes"}
+	return hinted{fmt.Errorf("%w, so nothing was undone", err), "mcpmend history lists the changes"}
 }
 
 // lastStanding is the newest change that has not been taken back, and takes none

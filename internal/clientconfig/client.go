@@ -23,6 +23,11 @@ type Client struct {
 	// Inherits says what a server sees of the client's environment: "all",
 	// "no-secrets" or "few"; "" when it is not known.
 	Inherits string
+	// Waits is for how many seconds it waits for a server to start; 0 when that is not
+	// known. WaitsVariable is a variable of its environment that changes it, in
+	// milliseconds.
+	Waits         int
+	WaitsVariable string
 	// Files are the places it reads, Ignored those that people write to and it
 	// does not read.
 	Files   []Place
@@ -106,7 +111,8 @@ type Entry struct {
 	// Without a type the client skips the entry.
 	URLNeedsType, CommandNeedsType bool
 	Enabled, Disabled              string
-	Timeout, TimeoutUnit           string
+	// Timeout is how long the client waits for the server to start, in TimeoutUnit.
+	Timeout, TimeoutUnit string
 	// Also are further names this client understands.
 	Also []string
 	// NotOurs tells entries that are no servers of the user: one that has only

@@ -178,11 +178,11 @@ func (s *Store) History() ([]Change, error) {
 // before anything was written.
 func (s *Store) change(id string) (Change, error) {
 	if id == "" || strings.ContainsAny(id, `/\.`) {
-		return Change{}, fmt.Errorf("no change %q", id)
+		return Change{}, fmt.Errorf("there is no change %q", id)
 	}
 	data, err := os.ReadFile(filepath.Join(s.folder(id), "change.json"))
 	if err != nil {
-		return Change{}, fmt.Errorf("no change %q", id)
+		return Change{}, fmt.Errorf("there is no change %q", id)
 	}
 	var c Change
 	if err := json.Unmarshal(data, &c); err != nil {

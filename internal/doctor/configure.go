@@ -474,7 +474,7 @@ func (r *ConfigureRequest) variables() ([]clientconfig.Pair, error) {
 			return nil, errors.New("a variable is written as NAME=value")
 		}
 		if secret.Args([]string{e})[0] != e {
-			return nil, fmt.Errorf("%s would hold a secret in clear: give its name under secrets instead, and the entry refers to it", name)
+			return nil, fmt.Errorf("%s would hold a secret in clear: name it as a secret (--secret %s), and the entry refers to it", name, name)
 		}
 		env = append(env, clientconfig.Pair{Name: text(name), Value: text(value)})
 	}

@@ -163,6 +163,16 @@ type Case struct {
 	hider  *secret.Hider // of what was started, nil if it did not come so far
 }
 
+// Called returns what a tool answered that was called at the top of the ladder,
+// and whether the tool says that it failed. ok is false if none was called, or it
+// did not answer.
+func (c *Case) Called() (result []byte, failed, ok bool) {
+	if c.saw == nil || c.saw.Result == nil {
+		return nil, false, false
+	}
+	return c.saw.Result, c.saw.ToolError, true
+}
+
 // A Place is a line of a file.
 type Place struct {
 	File   string `json:"file,omitempty"`
@@ -248,7 +258,9 @@ type Fix struct {
 	// cache. It is only called by Heal. nil if the fix is made of edits alone.
 	clean func(context.Context) error
 	// wait is how long the server is given when the fix is tried; 0 is the usual time.
-	wait time.Duration
+	// within says that its client gives it that much by itself.
+	wait   time.Duration
+	within bool
 }
 
 // An Edit is one change to one file. Its value is not in it for all to see, since

@@ -97,7 +97,7 @@ func shadow(cases []*Case) {
 		c.State = Shadowed
 		c.Cause = &Finding{
 			ID: "shape.shadowed", Stage: AtShape, Kind: "shadowed", Severity: Warning, At: c.At, Confidence: 1,
-			Explanation: fmt.Sprintf("%s uses the entry of that name in %s:%d instead", name(c.file.Client), w.At.File, w.At.Line),
+			Explanation: fmt.Sprintf("%s uses the entry of that name in %s:%d instead", c.file.Client.Name, w.At.File, w.At.Line),
 		}
 	}
 }
@@ -107,5 +107,3 @@ func narrower(scope string) int {
 }
 
 func place(p clientconfig.Position) Place { return Place{File: p.File, Line: p.Line, Column: p.Column} }
-
-func name(c *clientconfig.Client) string { return c.Name }

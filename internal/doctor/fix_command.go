@@ -26,7 +26,7 @@ func commandNotFound(ctx context.Context, t *treatment) []Fix {
 	var fixes []Fix
 	found := t.find(ctx, command)
 	for _, p := range found[:min(len(found), maxPrograms)] {
-		fixes = append(fixes, t.firstInPath("absolute_path", p, line(t.server)[1:])...)
+		fixes = append(fixes, t.firstInPath("absolute_path", p, argvOf(t.server)[1:])...)
 	}
 	return or(fixes, t.install(command))
 }
@@ -201,7 +201,7 @@ func windowsShim(_ context.Context, t *treatment) []Fix {
 	if t.server == nil || t.base(t.server.Command.Text) == "cmd" {
 		return nil
 	}
-	words := append([]string{"cmd", "/c"}, line(t.server)...)
+	words := append([]string{"cmd", "/c"}, argvOf(t.server)...)
 	return t.fix("cmd_c", Auto, fmt.Sprintf("start %s through cmd /c", t.server.Command.Text), t.setLine(words...))
 }
 
@@ -212,7 +212,7 @@ func commandQuoting(_ context.Context, t *treatment) []Fix {
 	if t.server == nil || t.server.Command.Path == nil {
 		return []Fix{byHand}
 	}
-	words := line(t.server)
+	words := argvOf(t.server)
 	bare := slices.Clone(words)
 	for i, w := range words {
 		for _, q := range []string{`"`, `'`} {

@@ -26,7 +26,7 @@ func (t *treatment) dockerRun() (dockerLine, bool) {
 	if t.server == nil || t.server.Command.Path == nil {
 		return dockerLine{}, false
 	}
-	words := line(t.server)
+	words := argvOf(t.server)
 	if name := t.base(words[0]); name != "docker" && name != "podman" {
 		return dockerLine{}, false
 	}

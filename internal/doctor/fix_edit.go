@@ -34,60 +34,18 @@ func (t *treatment) editFile(path clientconfig.Path, apply func(*clientconfig.Fi
 	return Edit{File: t.file.Path, Path: path, apply: apply}
 }
 
-// line is the program of an entry with its arguments.
-func line(s *clientconfig.Server) []string {
-	words := []string{s.Command.Text}
-	for _, a := range s.Args {
-		words = append(words, a.Text)
-	}
-	return words
-}
-
-// argsPath is where the arguments stand, or would.
-func argsPath(s *clientconfig.Server) clientconfig.Path {
-	parent := func(p clientconfig.Path) clientconfig.Path { return slices.Clone(p[:len(p)-1]) }
-	e := &s.Client.Entry
-	switch {
-	case len(s.Args) > 0:
-		return parent(s.Args[0].Path)
-	case e.CommandList && s.Command.Path != nil:
-		return parent(s.Command.Path)
-	case e.CommandPath != "" && len(s.Command.Path) > len(s.Path)+1: // an object of an older file
-		return append(parent(s.Command.Path), e.Args)
-	}
-	return under(s.Path, e.Args)
-}
-
-// under is a part of an entry by its name, which may have dots.
-func under(path clientconfig.Path, name string) clientconfig.Path {
-	return append(slices.Clone(path), strings.Split(name, ".")...)
-}
-
-// setLine writes another command line, touching the words that differ alone.
+// setLine writes another command line.
 func (t *treatment) setLine(words ...string) Edit {
-	was := line(t.server)
+	was := argvOf(t.server)
 	path := argsPath(t.server)
 	if words[0] != was[0] {
 		path = t.server.Command.Path
 	}
 	return t.editServer(path, func(f *clientconfig.File, s *clientconfig.Server) (*clientconfig.File, error) {
-		if !slices.Equal(line(s), was) {
+		if !slices.Equal(argvOf(s), was) {
 			return nil, errOtherNow
 		}
-		e := &s.Client.Entry
-		if e.CommandList {
-			return f.SetTexts(argsPath(s), words)
-		}
-		var err error
-		if words[0] != was[0] {
-			if f, err = f.Set(s.Command.Path, words[0]); err != nil {
-				return nil, err
-			}
-		}
-		if slices.Equal(words[1:], was[1:]) {
-			return f, nil
-		}
-		return f.SetTexts(argsPath(s), words[1:])
+		return setArgv(f, s, words)
 	})
 }
 

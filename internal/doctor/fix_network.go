@@ -118,10 +118,10 @@ func transportMismatch(ctx context.Context, t *treatment) []Fix {
 // which flag does that.
 func (t *treatment) stdioFlag() []Fix {
 	flag := fault.RemedyIn(t.evidence()).Flag
-	if t.server == nil || t.server.Command.Path == nil || !strings.Contains(flag, "stdio") || slices.Contains(line(t.server), flag) {
+	if t.server == nil || t.server.Command.Path == nil || !strings.Contains(flag, "stdio") || slices.Contains(argvOf(t.server), flag) {
 		return nil
 	}
-	words := append(line(t.server), strings.Fields(flag)...)
+	words := append(argvOf(t.server), strings.Fields(flag)...)
 	return t.fix("set_transport", Auto, fmt.Sprintf("add %s, which the server itself asks for", flag), t.setLine(words...))
 }
 

@@ -27,7 +27,7 @@ func (t *treatment) runnerAt() (string, int) {
 	if t.server == nil || t.server.Command.Path == nil {
 		return "", 0
 	}
-	words := line(t.server)
+	words := argvOf(t.server)
 	i := 0
 	if t.base(words[0]) == "cmd" && len(words) > 2 && strings.EqualFold(words[1], "/c") {
 		i = 2
@@ -46,7 +46,7 @@ func (t *treatment) runnerAt() (string, int) {
 // withRunnerArgs puts arguments before those that the runner has.
 func (t *treatment) withRunnerArgs(args ...string) Edit {
 	_, at := t.runnerAt()
-	return t.setLine(slices.Insert(line(t.server), at, args...)...)
+	return t.setLine(slices.Insert(argvOf(t.server), at, args...)...)
 }
 
 func npxWithoutYes(_ context.Context, t *treatment) []Fix {
@@ -156,7 +156,7 @@ func dependencyBreak(_ context.Context, t *treatment) []Fix {
 		return []Fix{byHand}
 	}
 	pinned := func(word string) bool { return strings.HasPrefix(word, "mcp<") || strings.HasPrefix(word, "mcp==") }
-	if slices.ContainsFunc(line(t.server), pinned) {
+	if slices.ContainsFunc(argvOf(t.server), pinned) {
 		return []Fix{byHand}
 	}
 	does := `add --with "mcp<2": the server needs the first version of the Python SDK`
@@ -173,7 +173,7 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 		return []Fix{t.install("node")}
 	}
 	runner := t.runner()
-	if python := fault.RemedyIn(t.evidence()).Python; python != "" && (runner == "uvx" || runner == "uv run") && !slices.Contains(line(t.server), "--python") {
+	if python := fault.RemedyIn(t.evidence()).Python; python != "" && (runner == "uvx" || runner == "uv run") && !slices.Contains(argvOf(t.server), "--python") {
 		return t.fix("python_version", Auto, fmt.Sprintf("add --python %q, which the server's package asks for", python), t.withRunnerArgs("--python", python))
 	}
 	runtime := "node"
@@ -208,9 +208,9 @@ func (t *treatment) newerRuntime(p program, runtime string) []Fix {
 		beside := folder + "/" + t.base(command)
 		switch {
 		case t.base(command) == runtime:
-			edits = append(edits, t.setLine(append([]string{p.path}, line(t.server)[1:]...)...))
+			edits = append(edits, t.setLine(append([]string{p.path}, argvOf(t.server)[1:]...)...))
 		case t.base(command) == "npx" && t.fileExists(beside):
-			edits = append(edits, t.setLine(append([]string{beside}, line(t.server)[1:]...)...))
+			edits = append(edits, t.setLine(append([]string{beside}, argvOf(t.server)[1:]...)...))
 		}
 	}
 	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, orElse(p.version, "another one"))

@@ -53,6 +53,11 @@ func (t *treatment) moreTime(wait time.Duration) Fix {
 	e := &t.client.Entry
 	seconds := int(wait / time.Second)
 	plain := Fix{Name: "wait_longer", Class: Auto, Does: fmt.Sprintf("look again with %d s", seconds), wait: wait}
+	if t.server != nil && t.server.Timeout.Text == "" && wait <= t.waits() {
+		plain.Does += fmt.Sprintf(", which %s waits by itself", t.client.Name)
+		plain.within = true
+		return plain
+	}
 	if t.server == nil || e.Timeout == "" || t.file == nil {
 		return plain
 	}
@@ -77,6 +82,21 @@ func (t *treatment) moreTime(wait time.Duration) Fix {
 	return fixes[0]
 }
 
+// waits is how long the client waits for a server to start, 0 if that is not known.
+func (t *treatment) waits() time.Duration {
+	return time.Duration(t.client.Waits) * time.Second
+}
+
+// tooLate says what a person can do about a server that needs more time to start
+// than its client gives it, and whose entry cannot ask for more.
+func tooLate(c *clientconfig.Client, needs time.Duration) string {
+	needed := fmt.Sprintf("the server starts, but needs up to %d s", int(needs/time.Second))
+	if c.WaitsVariable != "" {
+		return fmt.Sprintf("%s: start %s with %s=%d", needed, c.Name, c.WaitsVariable, needs.Milliseconds())
+	}
+	return fmt.Sprintf("%s, and an entry of %s cannot ask for that: install its package, so that it is not fetched at each start", needed, c.Name)
+}
+
 // inUse is something that another process holds. Nobody is ended for it.
 func inUse(_ context.Context, t *treatment) []Fix {
 	does := "close the other program that holds what the server needs"
@@ -85,11 +105,11 @@ func inUse(_ context.Context, t *treatment) []Fix {
 	}
 	byHand := never("by_hand", "", "%s", does)
 	flag := fault.RemedyIn(t.evidence()).Flag
-	if flag == "" || t.server == nil || t.server.Command.Path == nil || slices.Contains(line(t.server), flag) {
+	if flag == "" || t.server == nil || t.server.Command.Path == nil || slices.Contains(argvOf(t.server), flag) {
 		return []Fix{byHand}
 	}
 	does = fmt.Sprintf("add %s, which the server itself recommends for running beside another copy", flag)
-	return or(t.fix("isolated", Ask, does, t.setLine(append(line(t.server), flag)...)), byHand)
+	return or(t.fix("isolated", Ask, does, t.setLine(append(argvOf(t.server), flag)...)), byHand)
 }
 
 // polluted is a server that writes more than messages to standard output; mcpmend

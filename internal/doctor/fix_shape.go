@@ -165,7 +165,7 @@ func (t *treatment) splitLine(words []string) []Fix {
 		class = Ask
 	}
 	does := fmt.Sprintf("write %q as the command and the rest as its arguments", words[0])
-	return t.fix("split_command", class, does, t.setLine(append(words, line(t.server)[1:]...)...))
+	return t.fix("split_command", class, does, t.setLine(append(words, argvOf(t.server)[1:]...)...))
 }
 
 // splitWords splits a line as a shell would, as far as quotes go. It is clear if

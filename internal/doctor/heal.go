@@ -143,7 +143,7 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 		record.Person = person(c, nil)
 		return record
 	}
-	c, w, refused := h.attempt(ctx, c, w, record)
+	c, w, left := h.attempt(ctx, c, w, record)
 	record.Case = c
 	problem := h.finish(ctx, w, record)
 	mended := slices.ContainsFunc(record.Attempts, func(a Attempt) bool { return a.Kept })
@@ -152,8 +152,10 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 	switch {
 	case problem != nil:
 		record.Person = problem.Error()
+	case isBroken(c) && left.needs > 0:
+		record.Person = tooLate(c.file.Client, left.needs)
 	case !mended || isBroken(c):
-		record.Person = person(c, refused)
+		record.Person = person(c, left.refused)
 	}
 	if len(record.Changes) > 0 {
 		record.Reload = c.file.Client.Reload
@@ -163,21 +165,32 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 
 func isBroken(c *Case) bool { return c.Cause != nil && c.Cause.Severity == Broken }
 
+// leftover is what a person may have to know after healing: fixes that nobody
+// agreed to, and the time that a server needs to start if it is more than its client
+// gives it.
+type leftover struct {
+	refused []Fix
+	needs   time.Duration
+}
+
 // attempt is the loop. It returns the case and the files as they are after the
-// fixes that were kept, and fixes that nobody agreed to.
-func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Healing) (*Case, *workspace, []Fix) {
+// fixes that were kept.
+func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Healing) (*Case, *workspace, leftover) {
 	tried := make(map[string]bool)
-	var refused []Fix
+	var left leftover
 	for len(record.Attempts) < h.MaxAttempts && ctx.Err() == nil {
 		finding, fix := next(c, tried)
 		if fix == nil {
 			break
 		}
 		tried[keyOf(finding, fix)] = true
+		if left.needs > 0 && fix.wait > 0 {
+			continue // still more time would show nothing new
+		}
 		agreed := func() bool { return h.Allow != nil && h.Allow(c, *fix) }
 		if fix.Class == Ask {
 			if !agreed() {
-				refused = append(refused, *fix)
+				left.refused = append(left.refused, *fix)
 				continue
 			}
 			agreed = func() bool { return true }
@@ -187,7 +200,7 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 			continue // the file is not what the finding was about any more
 		}
 		if c.saw != nil && !h.approve(changed.current(), c.Name, agreed) {
-			refused = append(refused, *fix)
+			left.refused = append(left.refused, *fix)
 			continue
 		}
 		if fix.clean != nil {
@@ -200,11 +213,14 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 			continue
 		}
 		kept := isBetter(c, finding, after)
-		if kept && fix.wait > 0 && len(fix.Edits) == 0 {
+		if kept && fix.wait > 0 && !fix.within && len(fix.Edits) == 0 {
 			// It works with more time than its client gives it. Perhaps it was only the
 			// first start that was slow.
 			if again := h.look(ctx, changed.current(), c.Name, 0); again != nil {
 				after, kept = again, isBetter(c, finding, again)
+			}
+			if !kept {
+				left.needs = fix.wait
 			}
 		}
 		record.Attempts = append(record.Attempts, Attempt{
@@ -218,7 +234,7 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 	if len(record.Attempts) == 0 && c.Cause != nil {
 		record.Attempts = append(record.Attempts, Attempt{Number: 1, Diagnosis: diagnosisOf(c.Cause), Result: c.State, Reached: c.Reached})
 	}
-	return c, w, refused
+	return c, w, left
 }
 
 // plan notes for each finding the fix that would be tried first.

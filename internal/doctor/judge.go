@@ -154,7 +154,7 @@ func wrongTransport(c *Case, saw *Sighting) *Finding {
 		ID: string(AtHandshake) + "." + string(fault.TransportMismatch), Stage: AtHandshake, Kind: string(fault.TransportMismatch),
 		Severity: Broken, At: at, Confidence: 1,
 		Evidence:    []string{fmt.Sprintf("the entry says %s, the server speaks %s", transportName(want), transportName(have))},
-		Explanation: fmt.Sprintf("%s would speak %s to a server that speaks %s.", name(c.file.Client), transportName(want), transportName(have)),
+		Explanation: fmt.Sprintf("%s would speak %s to a server that speaks %s.", c.file.Client.Name, transportName(want), transportName(have)),
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 
 // Rewriting an entry in the words of its client.
 
-// argvOf is the whole command line of an entry.
+// argvOf is the whole command line of an entry, nil if it has none.
 func argvOf(s *clientconfig.Server) []string {
-	if s.Command.Text == "" {
+	if s.Command.Text == "" && s.Command.Path == nil {
 		return nil
 	}
 	argv := []string{s.Command.Text}
@@ -21,9 +21,54 @@ func argvOf(s *clientconfig.Server) []string {
 	return argv
 }
 
+// setArgv writes another command line, touching the words that differ alone.
+// Arguments that are all gone leave an empty list: not every client takes an entry
+// without one.
+func setArgv(f *clientconfig.File, s *clientconfig.Server, argv []string) (*clientconfig.File, error) {
+	e, was, err := &s.Client.Entry, argvOf(s), error(nil)
+	if e.CommandList {
+		return f.SetTexts(argsPath(s), argv)
+	}
+	if len(was) == 0 || argv[0] != was[0] {
+		path := s.Command.Path
+		if path == nil {
+			path = under(s.Path, e.Command)
+		}
+		if f, err = f.Set(path, argv[0]); err != nil {
+			return nil, err
+		}
+	}
+	if len(was) > 0 && slices.Equal(argv[1:], was[1:]) {
+		return f, nil
+	}
+	return f.SetTexts(argsPath(s), argv[1:])
+}
+
+// argsPath is where the arguments stand, or would.
+func argsPath(s *clientconfig.Server) clientconfig.Path {
+	parent := func(p clientconfig.Path) clientconfig.Path { return slices.Clone(p[:len(p)-1]) }
+	e := &s.Client.Entry
+	switch {
+	case len(s.Args) > 0:
+		return parent(s.Args[0].Path)
+	case e.CommandList && s.Command.Path != nil:
+		return parent(s.Command.Path)
+	case e.CommandList:
+		return under(s.Path, e.Command)
+	case e.CommandPath != "" && len(s.Command.Path) > len(s.Path)+1: // an object of an older file
+		return append(parent(s.Command.Path), e.Args)
+	}
+	return under(s.Path, e.Args)
+}
+
+// under is a part of an entry by its name, which may have dots.
+func under(path clientconfig.Path, name string) clientconfig.Path {
+	return append(slices.Clone(path), strings.Split(name, ".")...)
+}
+
 // asCommand makes an entry start a command. An entry with a URL loses it.
 func asCommand(f *clientconfig.File, s *clientconfig.Server, argv []string) (*clientconfig.File, error) {
-	e, err := &f.Client.Entry, error(nil)
+	var err error
 	if s.URL.Path != nil {
 		if f, err = f.Remove(s.URL.Path); err != nil {
 			return nil, err
@@ -32,13 +77,7 @@ func asCommand(f *clientconfig.File, s *clientconfig.Server, argv []string) (*cl
 	if f, err = retype(f, s, clientconfig.Stdio); err != nil {
 		return nil, err
 	}
-	if e.CommandList {
-		return f.Set(member(s, e.Command), argv)
-	}
-	if f, err = f.Set(member(s, e.Command), argv[0]); err != nil {
-		return nil, err
-	}
-	return f.Set(member(s, e.Args), argv[1:])
+	return setArgv(f, s, argv)
 }
 
 // asURL makes an entry name a URL. An entry with a command loses it.
@@ -48,12 +87,12 @@ func asURL(f *clientconfig.File, s *clientconfig.Server, url string, t clientcon
 		if part == "" || part == e.Args && len(s.Args) == 0 || e.CommandList && part == e.Args {
 			continue
 		}
-		if f, err = f.Remove(member(s, part)); err != nil {
+		if f, err = f.Remove(under(s.Path, part)); err != nil {
 			return nil, err
 		}
 	}
 	field := urlField(e, t)
-	if f, err = f.Set(member(s, field), url); err != nil {
+	if f, err = f.Set(under(s.Path, field), url); err != nil {
 		return nil, err
 	}
 	return retype(f, s, t)
@@ -83,10 +122,5 @@ func retype(f *clientconfig.File, s *clientconfig.Server, t clientconfig.Transpo
 	if slices.Contains(words, s.Type.Text) {
 		return f, nil
 	}
-	return f.Set(member(s, e.Type), words[0])
-}
-
-// member is the path of a part of an entry, by the name its client gives it.
-func member(s *clientconfig.Server, name string) clientconfig.Path {
-	return append(slices.Clone(s.Path), strings.Split(name, ".")...)
+	return f.Set(under(s.Path, e.Type), words[0])
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -143,14 +142,14 @@ func (d *Doctor) deprecation(s *clientconfig.Server) []Finding {
 
 // packageOf says which package a command line runs, and of which registry.
 func packageOf(argv []string) (kind, id string) {
-	if len(argv) > 2 && strings.EqualFold(program0(argv[0]), "cmd") && strings.EqualFold(argv[1], "/c") {
+	if len(argv) > 2 && programName(argv[0]) == "cmd" && strings.EqualFold(argv[1], "/c") {
 		argv = argv[2:]
 	}
 	if len(argv) < 2 {
 		return "", ""
 	}
 	args := argv[1:]
-	switch program0(argv[0]) {
+	switch programName(argv[0]) {
 	case "npx", "bunx", "pnpx":
 		return "npm", firstWord(args, "-p", "--package", "-c", "--call")
 	case "npm", "pnpm", "yarn", "bun":
@@ -187,14 +186,6 @@ func firstWord(args []string, withValue ...string) string {
 		}
 	}
 	return ""
-}
-
-func program0(command string) string {
-	base := strings.ToLower(path.Base(strings.ReplaceAll(command, `\`, "/")))
-	for _, ending := range []string{".exe", ".cmd", ".bat"} {
-		base = strings.TrimSuffix(base, ending)
-	}
-	return base
 }
 
 // composePorts are those of the first folder that has a compose file.

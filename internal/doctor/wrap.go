@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,7 +65,7 @@ func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 		w.Reason = "the entry is gone"
 		return w
 	}
-	inner, url := d.wrapped(s)
+	inner, url := wrapped(s, d.Self)
 	var changed *clientconfig.File
 	var err error
 	switch {
@@ -109,7 +108,7 @@ func (d *Doctor) reasonNotToWrap(c *Case) string {
 	case c.saw == nil:
 		return "was not started, so there is nothing to compare with"
 	}
-	if inner, url := d.wrapped(c.server); inner != nil || url != "" {
+	if inner, url := wrapped(c.server, d.Self); inner != nil || url != "" {
 		return "is behind mcpmend already"
 	}
 	if s := c.server; s.URL.Text != "" && (len(s.Headers) > 0 || len(s.HeadersFrom) > 0) {
@@ -178,14 +177,23 @@ func (d *Doctor) reread(c *Case) (*clientconfig.File, *clientconfig.Server) {
 	return f, nil
 }
 
+// Wrapped reports whether the server of a case stands behind "mcpmend run".
+func (c *Case) Wrapped() bool {
+	if c.server == nil {
+		return false
+	}
+	inner, url := wrapped(c.server, "")
+	return inner != nil || url != ""
+}
+
 // wrapped takes apart an entry that runs us: the command behind "--", or the URL.
-func (d *Doctor) wrapped(s *clientconfig.Server) (inner []string, url string) {
+// self is a path of ours that need not be called mcpmend, or "".
+func wrapped(s *clientconfig.Server, self string) (inner []string, url string) {
 	argv := argvOf(s)
 	if len(argv) < 3 || argv[1] != "run" {
 		return nil, ""
 	}
-	program := path.Base(strings.ReplaceAll(argv[0], `\`, "/"))
-	if strings.TrimSuffix(program, ".exe") != "mcpmend" && argv[0] != d.Self {
+	if programName(argv[0]) != "mcpmend" && argv[0] != self {
 		return nil, ""
 	}
 	if i := slices.Index(argv, "--"); i >= 0 {
