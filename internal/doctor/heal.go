@@ -190,6 +190,10 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 			refused = append(refused, *fix)
 			continue
 		}
+		if fix.clean != nil && h.Hold && !agreed() {
+			refused = append(refused, *fix) // what is removed cannot be held back
+			continue
+		}
 		if fix.clean != nil {
 			if err := fix.clean(ctx); err != nil {
 				continue
