@@ -89,7 +89,7 @@ func (c *clinic) examine(ctx context.Context, v *visit, name, client string) []*
 		}
 		if v.may(item{
 			key: "run " + one.Approve, person: true,
-			what:     fmt.Sprintf("Run a command from the project file %s, which nobody has approved yet: %s", one.At.File, secret.Scrub(one.Runs)),
+			what:     fmt.Sprintf("Start what the project file %s names, which nobody has approved yet: %s", one.At.File, secret.Scrub(one.Runs)),
 			terminal: "mcpmend test " + quote(name) + " --approve " + one.Approve,
 		}) {
 			again = c.Approve(one.Approve) == nil || again
