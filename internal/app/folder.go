@@ -11,9 +11,13 @@ import (
 // the system's place for such things.
 func stateFolder(getenv func(string) string) (string, error) {
 	if dir := getenv("MCPMEND_STATE"); dir != "" {
+		if !filepath.IsAbs(dir) {
+			// It would be another one in each folder, and a project could bring its own.
+			return "", errors.New("MCPMEND_STATE has to be an absolute path")
+		}
 		return dir, nil
 	}
-	if dir := getenv("XDG_STATE_HOME"); dir != "" {
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // others are to be ignored
 		return filepath.Join(dir, "mcpmend"), nil
 	}
 	if dir := getenv("LOCALAPPDATA"); dir != "" && runtime.GOOS == "windows" {

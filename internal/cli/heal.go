@@ -229,12 +229,18 @@ func healCode(healings []*doctor.Healing, plan bool) int {
 		return Pending
 	}
 	var now []*doctor.Case
+	unwritten := false
 	for _, h := range healings {
 		if !h.Fixed && h.Case != nil {
 			now = append(now, h.Case)
+			unwritten = unwritten || changes(h)
 		}
 	}
-	return exitCode(now, doctor.Broken)
+	code := exitCode(now, doctor.Broken)
+	if code == OK && unwritten {
+		return Failed // it would work, and the file is as it was
+	}
+	return code
 }
 
 type healJSON struct {

@@ -3,6 +3,7 @@ package clinic
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/mcpmend/mcpmend/internal/doctor"
 	"github.com/mcpmend/mcpmend/internal/secret"
@@ -159,12 +160,12 @@ func (a *approvable) lines(b *strings.Builder) {
 		b.WriteString("\nNot done yet. This has to be agreed to:\n")
 	}
 	for _, w := range p.Wanted {
-		fmt.Fprintf(b, "- %s\n", w.What)
+		fmt.Fprintf(b, "- %s\n", oneLine(w.What))
 		if w.Diff != "" {
 			fmt.Fprintf(b, "%s\n", strings.TrimRight(w.Diff, "\n"))
 		}
 		if w.Person != "" && p.Status == needed {
-			fmt.Fprintf(b, "  Only a person can agree to this. They can type in a terminal: %s\n", w.Person)
+			fmt.Fprintf(b, "  Only a person can agree to this. They can type in a terminal: %s\n", oneLine(w.Person))
 		}
 	}
 	if p.Plan != "" {
@@ -175,37 +176,51 @@ func (a *approvable) lines(b *strings.Builder) {
 // name is how a server is called in a line of text.
 func (s *Server) name() string {
 	if s.Server == "" {
-		return s.At
+		return oneLine(s.At)
 	}
-	return s.Server + " (" + s.Client + ")"
+	return oneLine(s.Server) + " (" + s.Client + ")"
+}
+
+// oneLine keeps a name, a path or a message that somebody else wrote to the line it
+// is quoted in: it could go on as if it were the answer of ours.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // line says how one server is, and why.
 func (s *Server) line(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: %s", s.name(), s.State)
 	if s.At != "" && s.Server != "" {
-		fmt.Fprintf(b, ", %s", s.At)
+		fmt.Fprintf(b, ", %s", oneLine(s.At))
 	}
 	b.WriteByte('\n')
 	if s.Cause == nil {
 		return
 	}
-	fmt.Fprintf(b, "  %s [%s]\n", s.Cause.Explanation, s.Cause.ID)
+	fmt.Fprintf(b, "  %s [%s]\n", oneLine(s.Cause.Explanation), s.Cause.ID)
 	for i, e := range s.Cause.Evidence {
 		if i == 3 {
 			break
 		}
-		fmt.Fprintf(b, "  seen: %s\n", e)
+		fmt.Fprintf(b, "  seen: %s\n", oneLine(e))
 	}
 	if len(s.Cause.Fixes) > 0 {
 		f := s.Cause.Fixes[0]
-		fmt.Fprintf(b, "  fix (%s): %s\n", f.Class, f.Does)
+		fmt.Fprintf(b, "  fix (%s): %s\n", f.Class, oneLine(f.Does))
 		if f.Run != "" {
-			fmt.Fprintf(b, "  run: %s\n", f.Run)
+			fmt.Fprintf(b, "  run: %s\n", oneLine(f.Run))
 		}
 	}
 	if s.Cause.Help != "" {
-		fmt.Fprintf(b, "  see: %s\n", s.Cause.Help)
+		fmt.Fprintf(b, "  see: %s\n", oneLine(s.Cause.Help))
 	}
 }
 
@@ -218,17 +233,17 @@ func (h *Healing) line(b *strings.Builder) {
 	}
 	b.WriteByte('\n')
 	for _, a := range h.Attempts {
-		fmt.Fprintf(b, "  %d. %s (%.0f %%): %s\n", a.Number, a.Kind, 100*a.Confidence, a.Explanation)
+		fmt.Fprintf(b, "  %d. %s (%.0f %%): %s\n", a.Number, a.Kind, 100*a.Confidence, oneLine(a.Explanation))
 		switch {
 		case a.Fix == nil:
 		case a.Result == "":
-			fmt.Fprintf(b, "     %s: %s; not tried\n", a.Fix.Name, a.Fix.Does)
+			fmt.Fprintf(b, "     %s: %s; not tried\n", a.Fix.Name, oneLine(a.Fix.Does))
 		default:
-			fmt.Fprintf(b, "     %s: %s; then %s\n", a.Fix.Name, a.Fix.Does, a.Result)
+			fmt.Fprintf(b, "     %s: %s; then %s\n", a.Fix.Name, oneLine(a.Fix.Does), a.Result)
 		}
 	}
 	if h.Person != "" {
-		fmt.Fprintf(b, "  a person has to: %s\n", h.Person)
+		fmt.Fprintf(b, "  a person has to: %s\n", oneLine(h.Person))
 	}
 	for _, id := range h.Undo {
 		fmt.Fprintf(b, "  undo_change id: %s\n", id)

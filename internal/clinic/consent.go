@@ -324,10 +324,10 @@ func (p *plan) ask() *mcp.ElicitParams {
 	for i, it := range p.items {
 		if len(p.items) > 1 {
 			fmt.Fprintf(&b, "%d. ", i+1)
-			properties[field(i)] = map[string]any{"type": "boolean", "title": fmt.Sprintf("%d. %s", i+1, it.what)}
+			properties[field(i)] = map[string]any{"type": "boolean", "title": fmt.Sprintf("%d. %s", i+1, oneLine(it.what))}
 			required = append(required, field(i))
 		}
-		b.WriteString(it.what + "\n")
+		b.WriteString(oneLine(it.what) + "\n")
 		if it.diff != "" {
 			b.WriteString("\n" + strings.TrimRight(shorten(it.diff), "\n") + "\n\n")
 		}

@@ -89,7 +89,7 @@ func (c *clinic) examine(ctx context.Context, v *visit, name, client string) []*
 		}
 		if v.may(item{
 			key: "run " + one.Approve, person: true,
-			what:     fmt.Sprintf("Run a command from the project file %s, which nobody has approved yet: %s", one.At.File, secret.Scrub(one.Runs)),
+			what:     fmt.Sprintf("Start what the project file %s names, which nobody has approved yet: %s", one.At.File, secret.Scrub(one.Runs)),
 			terminal: "mcpmend test " + quote(name) + " --approve " + one.Approve,
 		}) {
 			again = c.Approve(one.Approve) == nil || again
@@ -453,13 +453,13 @@ func (o *ConfigureOutput) text() string {
 	var b strings.Builder
 	b.WriteString(o.Verdict + "\n")
 	for _, n := range o.Notes {
-		fmt.Fprintf(&b, "note: %s\n", n)
+		fmt.Fprintf(&b, "note: %s\n", oneLine(n))
 	}
 	for i := range o.Clients {
 		p := &o.Clients[i]
-		fmt.Fprintf(&b, "%s: %s, %s\n", p.Client, p.Status, p.File)
+		fmt.Fprintf(&b, "%s: %s, %s\n", p.Client, p.Status, oneLine(p.File))
 		if p.Why != "" {
-			fmt.Fprintf(&b, "  %s\n", p.Why)
+			fmt.Fprintf(&b, "  %s\n", oneLine(p.Why))
 		}
 		switch {
 		case p.Healing != nil:
@@ -547,7 +547,7 @@ func (o *ListOutput) text() string {
 	b.WriteString(count(len(o.Servers), "entry") + "\n")
 	for i := range o.Servers {
 		s := &o.Servers[i]
-		fmt.Fprintf(&b, "%s: %s, %s\n", s.name(), s.State, s.At)
+		fmt.Fprintf(&b, "%s: %s, %s\n", s.name(), s.State, oneLine(s.At))
 	}
 	return strings.Replace(b.String(), "entrys", "entries", 1)
 }

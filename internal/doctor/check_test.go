@@ -124,7 +124,7 @@ func TestTheLowestRungThatBreaksIsTheCause(t *testing.T) {
 				"~/.cursor/mcp.json":       `{"mcpServers": {"a": {"command": "/nowhere"}}}`,
 				"PROJECT/.cursor/mcp.json": `{"mcpServers": {"a": {"url": "http://localhost:1/mcp"}}}`,
 			},
-			healthy, []string{"cursor a shadowed shape.shadowed", "cursor a healthy"}},
+			healthy, []string{"cursor a shadowed shape.shadowed", "cursor a pending"}},
 		{"a command of a project is not started before somebody agreed",
 			map[string]string{"PROJECT/.cursor/mcp.json": `{"mcpServers": {"a": {"command": "true"}}}`},
 			func(context.Context, Start) Sighting { panic("started") },
@@ -134,7 +134,7 @@ func TestTheLowestRungThatBreaksIsTheCause(t *testing.T) {
 				"~/.copilot/mcp-config.json": `{"mcpServers": {}}`,
 				"PROJECT/.mcp.json":          `{"mcpServers": {"a": {"type": "http", "url": "http://localhost:1/mcp"}}}`,
 			},
-			healthy, []string{"copilot-cli a healthy"}},
+			healthy, []string{"copilot-cli a pending"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := ward(t, test.files, test.probe)

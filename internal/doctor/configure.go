@@ -623,7 +623,7 @@ func (d *Doctor) configured(s *clientconfig.Server) bool {
 	for _, f := range d.System.Find() {
 		for _, o := range f.Servers {
 			if !f.Ignored && o.Scope == "user" && same(o.Command, s.Command) && same(o.URL, s.URL) && slices.EqualFunc(o.Args, s.Args, same) &&
-				covers(o.Env, s.Env) && covers(o.Headers, s.Headers) {
+				covers(o, "env", o.Env, s.Env) && covers(o, "headers", o.Headers, s.Headers) {
 				return true
 			}
 		}
@@ -631,13 +631,21 @@ func (d *Doctor) configured(s *clientconfig.Server) bool {
 	return false
 }
 
-// covers: each value that is wanted is there, or refers to something as the one
-// there does. A variable of any other value could make the same program do
-// something else.
-func covers(there, wanted []clientconfig.Pair) bool {
+// covers: each value that is wanted is there, in whatever spelling the client has
+// for references, or is the variable of that very name. One of any other value
+// could make the same program do something else, or hand it another secret.
+func covers(s *clientconfig.Server, part string, there, wanted []clientconfig.Pair) bool {
+	plain := func(value string) string {
+		for _, r := range slices.Backward(s.Client.References(part, value)) {
+			if r.Expanded && r.Source == clientconfig.Environment && !r.HasDefault {
+				value = value[:r.Start] + "${" + r.Name + "}" + value[r.Start+len(r.Text):]
+			}
+		}
+		return value
+	}
 	for _, w := range wanted {
 		if !slices.ContainsFunc(there, func(t clientconfig.Pair) bool {
-			return t.Name.Text == w.Name.Text && (t.Value.Text == w.Value.Text || reference().MatchString(w.Value.Text))
+			return t.Name.Text == w.Name.Text && (plain(t.Value.Text) == w.Value.Text || w.Value.Text == "${"+w.Name.Text+"}")
 		}) {
 			return false
 		}

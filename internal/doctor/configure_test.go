@@ -141,6 +141,7 @@ func TestADryRunDoesNothing(t *testing.T) {
 func TestWhatWasNeverRunIsNotRunUnasked(t *testing.T) {
 	before := `{"mcpServers": {
 		"there": {"command": "npx", "args": ["-y", "known"]},
+		"steered": {"command": "npx", "args": ["-y", "tuned"], "env": {"NODE_OPTIONS": "--no-warnings", "API_KEY": "${MY_KEY}"}},
 		"old": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"]}
 	}}`
 	for _, test := range []struct {
@@ -154,6 +155,11 @@ func TestWhatWasNeverRunIsNotRunUnasked(t *testing.T) {
 		{"a known package", ConfigureRequest{Package: "known"}, ""},
 		{"a known package that a variable changes", ConfigureRequest{Package: "known", Env: []string{"NODE_OPTIONS=--require=/x.js"}},
 			"fetch a package from npm and run it: NODE_OPTIONS=--require=/x.js npx -y known"},
+		{"a known variable of another value", ConfigureRequest{Package: "tuned", Env: []string{"NODE_OPTIONS=--require=/x.js ${HOME}"}},
+			"fetch a package from npm and run it: NODE_OPTIONS=--require=/x.js ${HOME} npx -y tuned"},
+		{"a known variable with another secret", ConfigureRequest{Package: "tuned", Env: []string{"API_KEY=${AWS_SECRET_ACCESS_KEY}"}},
+			"fetch a package from npm and run it: API_KEY=${AWS_SECRET_ACCESS_KEY} npx -y tuned"},
+		{"the same variable", ConfigureRequest{Package: "tuned", Env: []string{"API_KEY=${MY_KEY}"}}, ""},
 		{"a known package that is deprecated", ConfigureRequest{Package: "@modelcontextprotocol/server-github"},
 			"fetch a package from npm and run it: npx -y @modelcontextprotocol/server-github; " +
 				"the registry calls it deprecated: development has moved to github.com/github/github-mcp-server"},

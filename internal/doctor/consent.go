@@ -258,10 +258,11 @@ func quoted(words []string, gap string) []string {
 }
 
 // needsApproval reports whether an entry may not be started before a person has
-// agreed: it comes with a project, so somebody else may have written it, and it
-// runs a command or sends along what is the user's.
+// agreed: it comes with a project, so somebody else may have written it. An address
+// is no better than a command: it may be one that only this machine can reach, where
+// a request alone does something.
 func (d *Doctor) needsApproval(s *clientconfig.Server, f *clientconfig.File) bool {
-	if !ofProject(s, f) || s.Command.Text == "" && !sendsAlong(s) {
+	if !ofProject(s, f) {
 		return false
 	}
 	if d.Approvals == nil {
@@ -280,11 +281,4 @@ func ofProject(s *clientconfig.Server, f *clientconfig.File) bool {
 		return s.Scope == "project"
 	}
 	return slices.ContainsFunc(f.Places, func(p clientconfig.Place) bool { return p.Scope == "project" })
-}
-
-// sendsAlong reports whether dialling the URL could give something of the user's
-// away.
-func sendsAlong(s *clientconfig.Server) bool {
-	return len(s.Headers) > 0 || len(s.HeadersFrom) > 0 ||
-		s.Client != nil && len(s.Client.References("url", s.URL.Text)) > 0
 }

@@ -79,14 +79,15 @@ func TestAnApprovalDependsOnTheVariablesInAFile(t *testing.T) {
 	}
 }
 
-func TestOnlyEntriesOfProjectsThatCouldHarmAreAskedAbout(t *testing.T) {
+func TestOnlyEntriesOfProjectsAreAskedAbout(t *testing.T) {
 	for _, test := range []struct {
 		name, scope, text string
 		want              bool
 	}{
 		{"a command of the project", "project", `{"command": "node"}`, true},
 		{"a command of the user", "user", `{"command": "node"}`, false},
-		{"an address", "project", `{"type": "http", "url": "https://example.com/mcp"}`, false},
+		{"an address", "project", `{"type": "http", "url": "https://example.com/mcp"}`, true},
+		{"an address of the user", "user", `{"type": "http", "url": "https://example.com/mcp"}`, false},
 		{"an address with a header", "project", `{"type": "http", "url": "https://example.com/mcp", "headers": {"X": "${TOKEN}"}}`, true},
 		{"an address with a variable", "project", `{"type": "http", "url": "https://example.com/${TOKEN}"}`, true},
 		{"the user's own header", "user", `{"type": "http", "url": "https://example.com", "headers": {"X": "y"}}`, false},

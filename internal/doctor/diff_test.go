@@ -59,3 +59,21 @@ func TestADiffShowsTheChangeAndNoSecret(t *testing.T) {
 		t.Errorf("no change is shown as %q", same)
 	}
 }
+
+func TestWhatUndoingWouldBringBackIsHidden(t *testing.T) {
+	const text = "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"true\",\n      \"args\": [\n        \"--password\",\n        \"canaryhorse\"\n      ]\n    }\n  }\n}\n"
+	d := ward(t, map[string]string{"~/.claude.json": text}, healthy)
+	f := d.only(t, "a").file
+	f, err := f.Remove(f.ServerPath("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := d.Store.Save(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft, err := d.Undoing(change.ID)
+	if err != nil || strings.Contains(draft.Diff.Text, "canary") || !strings.Contains(draft.Diff.Text, "--password") {
+		t.Errorf("%v\n%s", err, draft.Diff.Text)
+	}
+}

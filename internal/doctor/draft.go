@@ -7,13 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"reflect"
 	"slices"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
-	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // A Draft is a change to one file that has been thought through and not been
@@ -108,15 +105,20 @@ func (d *Doctor) Undoing(id string) (*Draft, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("there is no change %q", id)
 	}
-	now, err := os.ReadFile(all[i].Target)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	was, _, err := d.Store.Versions(id)
+	if err != nil {
 		return nil, err
 	}
-	draft := &Draft{ID: draftID(all[i].Path+"\x00"+id, now, before)}
-	hider := secret.New()
-	if c := clientconfig.ByID(all[i].Client); c != nil {
-		hider = hiderOf(nil, clientconfig.Open(all[i].Target, c, d.System.Project, clientconfig.Place{Format: all[i].Format, Key: all[i].Key}))
+	client := clientconfig.ByID(all[i].Client)
+	if client == nil {
+		return nil, fmt.Errorf("there is no client %q any more", all[i].Client)
 	}
-	draft.Diff = hiddenDiff(hider, all[i].Path, string(now), string(before))
+	now := clientconfig.Open(all[i].Target, client, d.System.Project, clientconfig.Place{Format: all[i].Format, Key: all[i].Key})
+	files := []*clientconfig.File{now}
+	if was != nil {
+		files = append(files, was)
+	}
+	draft := &Draft{ID: draftID(all[i].Path+"\x00"+id, now.Bytes(), before)}
+	draft.Diff = hiddenDiff(hiderOf(nil, files...), all[i].Path, string(now.Bytes()), string(before))
 	return draft, nil
 }

@@ -109,25 +109,37 @@ func cacheCorrupt(_ context.Context, t *treatment) []Fix {
 	if !known {
 		class = Ask
 	}
-	clean := func(context.Context) error { return removeNpxFolder(folder) }
+	clean := func(context.Context) error { return removeNpxFolder(t.home, folder) }
 	return []Fix{{Name: "clear_npx_folder", Class: class, Does: fmt.Sprintf("remove %s, which npx makes again", folder), clean: clean}, byHand}
 }
 
 // isOurs reports whether a folder lies below the user's home: the text that names
 // it is the server's.
 func (t *treatment) isOurs(folder string) bool {
-	rel, err := filepath.Rel(t.home, folder)
-	return t.home != "" && err == nil && filepath.IsLocal(rel)
+	return t.home != "" && isBelow(t.home, folder)
 }
 
-// removeNpxFolder removes a folder ".../_npx/<hash>" that is a real one.
-func removeNpxFolder(folder string) error {
+func isBelow(dir, name string) bool {
+	rel, err := filepath.Rel(dir, name)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// removeNpxFolder removes a folder ".../_npx/<hash>" that is a real one, and really
+// below home: a link on the way to it could lead anywhere.
+func removeNpxFolder(home, folder string) error {
 	hash := filepath.Base(folder)
-	if filepath.Base(filepath.Dir(folder)) != "_npx" || !npxHash().MatchString(hash) {
+	parent, err := filepath.EvalSymlinks(filepath.Dir(folder))
+	if err != nil {
+		return err
+	}
+	if home, err = filepath.EvalSymlinks(home); err != nil {
+		return err
+	}
+	if filepath.Base(parent) != "_npx" || !npxHash().MatchString(hash) || !isBelow(home, parent) {
 		return fmt.Errorf("%s is no folder of npx", folder)
 	}
 	// Root keeps links from leading the removal elsewhere.
-	root, err := os.OpenRoot(filepath.Dir(folder))
+	root, err := os.OpenRoot(parent)
 	if err != nil {
 		return err
 	}

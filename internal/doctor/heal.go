@@ -203,6 +203,10 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 			left.refused = append(left.refused, *fix)
 			continue
 		}
+		if fix.clean != nil && h.Hold && !agreed() {
+			left.refused = append(left.refused, *fix) // what is removed cannot be held back
+			continue
+		}
 		if fix.clean != nil {
 			if err := fix.clean(ctx); err != nil {
 				continue

@@ -473,6 +473,12 @@ func TestOneFolderOfTheCacheIsRemoved(t *testing.T) {
 	if _, known := workedIn(broken); !known {
 		c.Allow = func(*Case, Fix) bool { return true }
 	}
+	held := *c
+	held.Hold, held.Allow = true, func(*Case, Fix) bool { return false }
+	held.heal(t.Context(), k)
+	if _, err := os.Stat(broken); err != nil {
+		t.Fatalf("removed unasked by somebody who was to change nothing: %v", err)
+	}
 	h := c.heal(t.Context(), k)
 	if !h.Fixed || len(h.Changes) != 0 {
 		t.Errorf("fixed %t: %q", h.Fixed, tried(h))
@@ -494,13 +500,22 @@ func TestOnlyFoldersOfNpxAreRemoved(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Skip(err)
 	}
-	for _, folder := range []string{link, target, filepath.Join(home, "_npx", ".."), filepath.Join(home, "_npx")} {
-		if err := removeNpxFolder(folder); err == nil {
+	other := filepath.Join(t.TempDir(), "_npx")
+	if err := os.MkdirAll(filepath.Join(other, "705d23756ff7dacc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(other), filepath.Join(home, "elsewhere")); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{filepath.Join(home, "elsewhere", "_npx", "705d23756ff7dacc"), link, target, filepath.Join(home, "_npx", ".."), filepath.Join(home, "_npx")} {
+		if err := removeNpxFolder(home, folder); err == nil {
 			t.Errorf("%s was removed", folder)
 		}
 	}
-	if _, err := os.Stat(target); err != nil {
-		t.Error(err)
+	for _, kept := range []string{target, filepath.Join(other, "705d23756ff7dacc")} {
+		if _, err := os.Stat(kept); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

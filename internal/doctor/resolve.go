@@ -230,8 +230,9 @@ func (at *site) find(command string) (file, flaw string) {
 }
 
 const (
-	isFolder  = "is a folder"
-	mayNotRun = "may not be executed"
+	isFolder    = "is a folder"
+	notAProgram = "is no plain file"
+	mayNotRun   = "may not be executed"
 )
 
 // candidate looks at one file, on Windows with each of the endings of programs.
@@ -250,6 +251,8 @@ func (at *site) candidate(name string) (file, flaw string) {
 		case info.IsDir():
 			file, flaw = n, isFolder
 			continue
+		case !info.Mode().IsRegular(): // to look into a pipe is to wait for ever
+			return n, notAProgram
 		case at.os != "windows" && info.Mode().Perm()&0o111 == 0:
 			return n, mayNotRun
 		}

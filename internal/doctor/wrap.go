@@ -52,6 +52,10 @@ func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 		w.Reason = "the entry is gone"
 		return w
 	}
+	if d.fingerprint(s, f) != d.fingerprint(c.server, c.file) {
+		w.Reason = "has changed in the meantime; look at it again"
+		return w
+	}
 	changed, err := asCommand(f, s, behind(o.Program, s, d.Withheld))
 	d.finishWrapping(ctx, w, c, f, changed, err, o)
 	return w
@@ -70,7 +74,7 @@ func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	var err error
 	switch {
 	case url != "":
-		changed, err = asURL(f, s, url, d.speaks(ctx, url, o))
+		changed, err = asURL(f, s, url, d.speaks(ctx, url, o.Plan || d.needsApproval(s, f)))
 	case inner != nil:
 		changed, err = asCommand(f, s, inner)
 	default:
@@ -207,8 +211,8 @@ func wrapped(s *clientconfig.Server, self string) (inner []string, url string) {
 
 // speaks finds out over which transport a URL is to be spoken to. If that cannot
 // be had, it is the one that is not on its way out.
-func (d *Doctor) speaks(ctx context.Context, url string, o WrapOptions) clientconfig.Transport {
-	if d.Probe != nil && !o.Plan && !d.Static {
+func (d *Doctor) speaks(ctx context.Context, url string, unasked bool) clientconfig.Transport {
+	if d.Probe != nil && !unasked && !d.Static {
 		if t := d.Probe(ctx, Start{URL: url, Timeout: d.Timeout}).Transport; t != clientconfig.Unknown {
 			return t
 		}

@@ -160,3 +160,24 @@ func TestAProgramInACacheIsNotWrittenIntoAnEntry(t *testing.T) {
 		}
 	}
 }
+
+func TestACommandThatCameInTheMeantimeIsNotWrapped(t *testing.T) {
+	const file = "PROJECT/.mcp.json"
+	started := ""
+	d := ward(t, map[string]string{file: servers(`{"command": "true"}`)}, func(ctx context.Context, s Start) Sighting {
+		started += strings.Join(s.Command, " ") + ";"
+		return healthy(ctx, s)
+	})
+	if err := d.Approvals.Approve(d.only(t, "s").Approve); err != nil {
+		t.Fatal(err)
+	}
+	c := d.only(t, "s")
+	evil := servers(`{"command": "false"}`)
+	if err := os.WriteFile(filepath.Join(d.System.Project, ".mcp.json"), []byte(evil), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := d.Wrap(t.Context(), c, WrapOptions{Program: programFile(t, d)})
+	if w.Done || w.Reason == "" || started != "true;" {
+		t.Errorf("started %s, %+v", started, w)
+	}
+}
