@@ -117,7 +117,7 @@ func (s *Store) Restore(ctx context.Context, id string) (Change, error) {
 func (s *Store) undo(old Change, before []byte) (*File, error) {
 	changed := fmt.Errorf("%w: %s, after %s", ErrChanged, old.Path, old.ID)
 	client := ByID(old.Client)
-	after, err := os.ReadFile(filepath.Join(s.folder(old.ID), "after"))
+	after, err := readFile(filepath.Join(s.folder(old.ID), "after"))
 	if err != nil || client == nil || old.Created || old.Removed || len(old.Key) == 0 {
 		return nil, changed
 	}
@@ -152,7 +152,7 @@ func (s *Store) Before(id string) ([]byte, error) {
 	if err != nil || c.Created {
 		return nil, err
 	}
-	return os.ReadFile(filepath.Join(s.folder(id), "before"))
+	return readFile(filepath.Join(s.folder(id), "before"))
 }
 
 // History returns all changes, the newest first.
@@ -180,7 +180,7 @@ func (s *Store) change(id string) (Change, error) {
 	if id == "" || strings.ContainsAny(id, `/\.`) {
 		return Change{}, fmt.Errorf("there is no change %q", id)
 	}
-	data, err := os.ReadFile(filepath.Join(s.folder(id), "change.json"))
+	data, err := readFile(filepath.Join(s.folder(id), "change.json"))
 	if err != nil {
 		return Change{}, fmt.Errorf("there is no change %q", id)
 	}

@@ -5,6 +5,7 @@ package clientconfig
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -43,5 +44,23 @@ func TestAPipeIsNotWritten(t *testing.T) {
 	}
 	if info, _ := os.Lstat(f.Path); info.Mode()&os.ModeNamedPipe == 0 {
 		t.Error("the pipe is gone")
+	}
+}
+
+func TestAPipeAmongTheRecordsIsNotWaitedFor(t *testing.T) {
+	s, f := aFile(t, sample)
+	c, err := s.Save(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.folder("abcdef"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(s.folder("abcdef"), "change.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := s.History()
+	if err != nil || len(all) != 1 || all[0].ID != c.ID {
+		t.Errorf("history %v, %v", all, err)
 	}
 }
