@@ -65,7 +65,7 @@ func (c *Case) Markdown(m Machine, home string) string {
 			fmt.Fprintf(&b, "\n%s\n", fence(c.Cause.Evidence))
 		}
 		for _, f := range c.Cause.Fixes {
-			fmt.Fprintf(&b, "\n- %s (%s)", f.Does, f.Class)
+			fmt.Fprintf(&b, "\n- %s (%s)", f.Does, map[Class]string{Auto: "mcpmend does it", Ask: "mcpmend asks first", Never: "by hand"}[f.Class])
 		}
 		if len(c.Cause.Fixes) > 0 {
 			b.WriteByte('\n')
@@ -131,7 +131,6 @@ const IssueTemplate = `  - type: textarea
       description: >
         Run "mcpmend report NAME" with the server's name in your client's configuration
         and paste what it prints. Secrets are hidden; please look it over all the same.
-      render: markdown
     validations:
       required: true
 `
