@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,7 @@ func (e hinted) Unwrap() error { return e.error }
 
 // Main runs one command and returns the exit code.
 func Main(ctx context.Context, env Env) int {
-	p := &program{env: env}
+	p := &program{env: env, done: ctx.Done()}
 	root := p.root()
 	command, err := root.ExecuteContextC(ctx)
 	var usage usageError
@@ -97,8 +98,18 @@ func Main(ctx context.Context, env Env) int {
 	if errors.As(err, &advice) {
 		hint = advice.hint
 	}
+	p.json = p.json || wantsJSON(env.Args)
 	p.complain(topLevel(command), err, hint, code)
 	return code
+}
+
+// wantsJSON looks for --json by itself: flags are not read any further than to the
+// one that is wrong.
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json")
 }
 
 // topLevel is the name of a command of the table: "registry" for "registry update".

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,7 @@ func (p *program) list(ctx context.Context, o selection, servers []string) error
 	}
 	report := d.Check(ctx, o.which(servers), nil)
 	if missing := unknownServers(report, servers); len(missing) > 0 {
-		return hinted{misused("no server is called %q", missing[0]), nameHint(d, missing[0])}
+		return hinted{fmt.Errorf("no server is called %q", missing[0]), nameHint(d, missing[0])}
 	}
 	if p.json {
 		j := listJSON{answer: answerTo("list", OK), Servers: []listedJSON{}}

@@ -16,7 +16,8 @@ import (
 // program is one run of mcpmend: the world it runs in and what was typed that
 // holds for every command.
 type program struct {
-	env Env
+	env  Env
+	done <-chan struct{} // closed when the person interrupts
 
 	json    bool
 	noColor bool

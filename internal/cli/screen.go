@@ -19,6 +19,7 @@ import (
 type screen struct {
 	out, err io.Writer
 	in       io.Reader
+	done     <-chan struct{} // closed when the command is interrupted
 	// terminal says that out is one; width is its width, or 0 where lines have no end.
 	terminal bool
 	width    int
@@ -59,7 +60,7 @@ func (p *program) screen() *screen {
 	getenv := func(name string) string { return lookupEnv(p.env.Environ, name) }
 	dumb := getenv("TERM") == "dumb"
 	s := &screen{
-		out: p.env.Stdout, err: p.env.Stderr, in: p.env.Stdin,
+		out: p.env.Stdout, err: p.env.Stderr, in: p.env.Stdin, done: p.done,
 		terminal: isTerminal(p.env.Stdout),
 		live:     isTerminal(p.env.Stderr) && !dumb && !p.quiet,
 		asks:     isTerminal(p.env.Stdin) && isTerminal(p.env.Stderr) && !p.noInput && !p.json,
@@ -193,7 +194,7 @@ func (s *screen) erase() {
 }
 
 // ask puts a question that is answered by yes or no. Whoever cannot be asked has
-// not agreed; neither has who types nothing or closes the input.
+// not agreed; neither has who types nothing, closes the input or interrupts.
 func (s *screen) ask(question string) bool {
 	if !s.asks {
 		return false
@@ -202,13 +203,26 @@ func (s *screen) ask(question string) bool {
 	if s.answer == nil {
 		s.answer = bufio.NewReader(s.in)
 	}
-	line, err := s.answer.ReadString('\n')
-	if err != nil {
+	// Reading from a terminal cannot be stopped. Who interrupts wants to leave, and
+	// the reader is left behind with the process.
+	typed := make(chan string, 1)
+	go func() {
+		line, err := s.answer.ReadString('\n')
+		if err != nil {
+			s.notef("\n")
+			line = ""
+		}
+		typed <- line
+	}()
+	select {
+	case line := <-typed:
+		line = strings.ToLower(strings.TrimSpace(line))
+		return line == "y" || line == "yes"
+	case <-s.done:
 		s.notef("\n")
+		s.asks = false
 		return false
 	}
-	line = strings.ToLower(strings.TrimSpace(line))
-	return line == "y" || line == "yes"
 }
 
 // cut shortens text to a width; 0 and less do not.

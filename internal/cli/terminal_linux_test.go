@@ -182,3 +182,38 @@ func TestAProjectsCommandIsAskedAbout(t *testing.T) {
 	wantUnseen(t, screen, `\[y/N\]`)
 	wantSeen(t, screen, `all healthy`)
 }
+
+func TestAQuestionCanBeInterrupted(t *testing.T) {
+	home, file := homeWith(t, `{"mcpServers": {"weather": {"command": "demo", "args": ["-need", "WEATHER_API_KEY"]}}}`)
+	person, program := terminal(t)
+	c := exec.Command("mcpmend", "heal")
+	c.Env = append(os.Environ(), "HOME="+home, "WEATHER_API_TOKEN=canary-1234567", "TERM=xterm")
+	c.Stdin, c.Stdout, c.Stderr = program, program, program
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	program.Close()
+	var screen strings.Builder
+	for piece := make([]byte, 4096); ; {
+		n, err := person.Read(piece)
+		screen.Write(piece[:n])
+		if err != nil {
+			break
+		}
+		if strings.HasSuffix(screen.String(), "[y/N] ") {
+			if _, err := person.WriteString("\x03"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != cli.Interrupted {
+		t.Errorf("exit code %d\n%s", code, screen.String())
+	}
+	wantSeen(t, screen.String(), `Do this\? \[y/N\]`)
+	wantSeen(t, screen.String(), "interrupted")
+	if now, err := os.ReadFile(file); err != nil || strings.Contains(string(now), "WEATHER_API_TOKEN") {
+		t.Errorf("%v: the file holds %s", err, now)
+	}
+}

@@ -122,6 +122,8 @@ type (
 	variable struct {
 		name             string
 		required, secret bool
+		otherwise        bool // the entry gives it in another way, such as by a flag
+		mistaken         []string
 		help             string
 	}
 )

@@ -265,7 +265,7 @@ func scriptSources(s *fixScript, system clientconfig.System, at func(string) str
 	}
 	for _, line := range s.all("registry") {
 		f := strings.Fields(line)
-		src.variables = append(src.variables, variable{f[0], slices.Contains(f, "required"), slices.Contains(f, "secret"), f[len(f)-1]})
+		src.variables = append(src.variables, variable{name: f[0], required: slices.Contains(f, "required"), secret: slices.Contains(f, "secret"), help: f[len(f)-1]})
 	}
 	return src
 }

@@ -225,17 +225,20 @@ func (t *treatment) refer(fix, name, other string, more []Edit) []Fix {
 }
 
 // renamed gives a variable of the entry the name that is asked for, where one has
-// a name like it.
-func (t *treatment) renamed(name string) []Fix {
+// a name like it, or one that is known to be mistaken for it.
+func (t *treatment) renamed(name string, mistaken ...string) []Fix {
 	var have []string
 	for _, p := range t.server.Env {
 		have = append(have, p.Name.Text)
 	}
 	var fixes []Fix
-	for _, other := range t.nearest(name, have) {
-		if other == name {
-			continue
+	others := slices.DeleteFunc(slices.Clone(mistaken), func(m string) bool { return !slices.Contains(have, m) })
+	for _, near := range t.nearest(name, have) {
+		if near != name && !slices.Contains(others, near) {
+			others = append(others, near)
 		}
+	}
+	for _, other := range others {
 		edit := t.editServer(envPath(t.server, other), func(f *clientconfig.File, s *clientconfig.Server) (*clientconfig.File, error) {
 			return f.Rename(envPath(s, other), name)
 		})
@@ -250,9 +253,9 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 	var fixes []Fix
 	if t.server != nil {
 		for _, v := range t.variables {
-			if _, there := envOf(t.server, v.name); v.required && !there {
+			if _, there := envOf(t.server, v.name); v.required && !there && !v.otherwise {
 				t.help(v.name)
-				fixes = append(fixes, t.renamed(v.name)...)
+				fixes = append(fixes, t.renamed(v.name, v.mistaken...)...)
 			}
 		}
 	}

@@ -607,3 +607,27 @@ func TestAnEntryMayAskForMoreTime(t *testing.T) {
 		}
 	}
 }
+
+// The registry knows names that people set by mistake, however unlike they are, and
+// that a flag stands in for a variable.
+func TestAVariableUnderAMistakenNameIsRenamed(t *testing.T) {
+	refused := func(s *clientconfig.Server, _ time.Duration) *Finding {
+		if _, there := envOf(s, "BILLING_SECRET"); there {
+			return nil
+		}
+		return &Finding{Stage: AtHandshake, Kind: "auth_failed"}
+	}
+	known := variable{name: "BILLING_SECRET", required: true, secret: true, mistaken: []string{"STRIPE_KEY"}}
+	c := newClinic(t, "cursor", `{"mcpServers": {"a": {"command": "npx", "env": {"STRIPE_KEY": "x"}}}}`)
+	c.world, c.sources.variables = refused, []variable{known}
+	c.Allow = func(*Case, Fix) bool { return true }
+	want(t, tried(c.healed("a")), []string{"handshake.auth_failed rename_variable healthy kept"})
+
+	known.otherwise = true // --billing-secret=… on the command line
+	c = newClinic(t, "cursor", `{"mcpServers": {"a": {"command": "npx", "env": {"STRIPE_KEY": "x"}}}}`)
+	c.world, c.sources.variables = refused, []variable{known}
+	c.Allow = func(*Case, Fix) bool { return true }
+	if h := c.healed("a"); h.Fixed || h.Attempts[0].Fix != nil {
+		t.Errorf("tried %q", tried(h))
+	}
+}

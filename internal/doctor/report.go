@@ -136,7 +136,6 @@ const IssueTemplate = `  - type: textarea
       description: >
         Run "mcpmend report NAME" with the server's name in your client's configuration
         and paste what it prints. Secrets are hidden; please look it over all the same.
-      render: markdown
     validations:
       required: true
 `

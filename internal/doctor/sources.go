@@ -69,7 +69,10 @@ func (d *Doctor) sources(c *Case) sources {
 		s.page = entry.Help()
 	}
 	for _, v := range d.known(c.server) {
-		s.variables = append(s.variables, variable{v.Name, v.Required, v.Secret, v.Help})
+		given := v.Given(func(name string) bool { _, there := envOf(c.server, name); return there }, argvOf(c.server))
+		s.variables = append(s.variables, variable{
+			name: v.Name, required: v.Required, secret: v.Secret, otherwise: given, mistaken: v.Mistaken, help: v.Help,
+		})
 	}
 	return s
 }

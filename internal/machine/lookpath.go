@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Why a program cannot be started. An error of LookIn is one of them, with the
+// Why a program cannot be started. An error of lookIn is one of them, with the
 // file in a *fs.PathError around it.
 var (
 	ErrProgramMissing = errors.New("not found")
@@ -24,13 +24,13 @@ var (
 	ErrIsFolder       = errors.New("is a directory")
 )
 
-// LookIn finds a program as a client would that has this PATH and working folder,
+// lookIn finds a program as a client would that has this PATH and working folder,
 // on this operating system (as in GOOS; "" is ours). It is exec.LookPath for
 // somebody else's environment.
 //
 // If no file can be executed but one is there, the error names it: that is what
 // the user will have to look at.
-func LookIn(name, path, dir, goos string) (string, error) {
+func lookIn(name, path, dir, goos string) (string, error) {
 	if goos == "" {
 		goos = runtime.GOOS
 	}
@@ -195,7 +195,7 @@ func (p *Programs) Find(ctx context.Context, name string) []Found {
 	if path, err := p.LoginPath(ctx); err == nil {
 		for _, folder := range splitPath(path, p.os()) {
 			if filepath.IsAbs(folder) {
-				if file, err := LookIn(name, folder, "", p.os()); err == nil {
+				if file, err := lookIn(name, folder, "", p.os()); err == nil {
 					add(file, "login shell")
 				}
 			}
@@ -476,84 +476,4 @@ func compareVersions(a, b string) int {
 		}
 	}
 	return 0
-}
-
-// An Interpreter is the program that runs a script. npx is a script for node, and
-// "#!/usr/bin/env node" takes the first node in PATH, which need not be the one
-// that npx was installed with: an absolute path to npx is not enough.
-type Interpreter struct {
-	// Name is what the script asks for, such as "node", or the whole path if it gives
-	// one, which then cannot go wrong by PATH.
-	Name string
-	// Beside is the interpreter in the folder of the script, "" if there is none;
-	// OnPath is the one that PATH leads to, "" if it leads to none.
-	Beside, OnPath string
-	// The versions, as far as they are known.
-	BesideVersion, OnPathVersion string
-}
-
-// Other reports whether PATH leads to something else than what the script was
-// installed with, or to nothing.
-func (i Interpreter) Other() bool {
-	return !filepath.IsAbs(i.Name) && i.Beside != "" && !sameFile(i.Beside, i.OnPath)
-}
-
-// Older reports whether PATH leads to an older interpreter than the one beside the
-// script.
-func (i Interpreter) Older() bool {
-	return i.Other() && i.BesideVersion != "" && i.OnPathVersion != "" &&
-		compareVersions(i.OnPathVersion, i.BesideVersion) < 0
-}
-
-// InterpreterOf says which interpreter runs a script with this PATH; false if the
-// file is no script.
-func (p *Programs) InterpreterOf(script, path string) (Interpreter, bool) {
-	name := shebang(script)
-	if name == "" || p.os() == windows {
-		return Interpreter{}, false
-	}
-	i := Interpreter{Name: name}
-	if filepath.IsAbs(name) {
-		return i, true
-	}
-	if file, err := LookIn(name, filepath.Dir(script), "", p.os()); err == nil {
-		i.Beside, i.BesideVersion = file, installedVersion(file)
-	}
-	if file, err := LookIn(name, path, "", p.os()); err == nil {
-		i.OnPath, i.OnPathVersion = file, installedVersion(file)
-	}
-	return i, true
-}
-
-// shebang is the interpreter in the first line of a script: a name if env finds
-// it, a path otherwise, "" if there is none.
-func shebang(file string) string {
-	data, err := readHead(file, 512)
-	line, ok := strings.CutPrefix(string(data), "#!")
-	if err != nil || !ok {
-		return ""
-	}
-	line, _, _ = strings.Cut(line, "\n")
-	words := strings.Fields(line)
-	if len(words) == 0 || !filepath.IsAbs(words[0]) {
-		return ""
-	}
-	if filepath.Base(words[0]) != "env" {
-		return words[0]
-	}
-	for _, w := range words[1:] {
-		if !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
-			return w
-		}
-	}
-	return ""
-}
-
-func sameFile(a, b string) bool {
-	ai, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	bi, err := os.Stat(b)
-	return err == nil && os.SameFile(ai, bi)
 }
