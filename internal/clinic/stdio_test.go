@@ -269,16 +269,17 @@ func TestAVariableIsHandedOnOnlyIfAPersonAgrees(t *testing.T) {
 				}
 			})
 		}
-		t.Run(version+" plan", func(t *testing.T) {
+		t.Run(version+" nobody to ask", func(t *testing.T) {
 			m := newMachine(t, version, nil)
 			file := codex(t, m)
 			out, h := heal(t, m, nil)
-			if h["fixed"] != false || written(t, file) || h["person"] == "" {
-				t.Errorf("got %v, want nothing done and a person told", h)
+			approval := out["approval"].(map[string]any)
+			if h["fixed"] != false || written(t, file) || approval["plan"] != nil {
+				t.Errorf("got %v, want nothing done and nothing that a program could confirm", out)
 			}
-			_, h = heal(t, m, map[string]any{"confirm": out["approval"].(map[string]any)["plan"]})
-			if h["fixed"] != true || !written(t, file) {
-				t.Errorf("got %v, want it fixed by the plan", h)
+			wanted := approval["wanted"].([]any)[0].(map[string]any)
+			if person := fmt.Sprint(wanted["person"]); !strings.Contains(person, "mcpmend heal demo") {
+				t.Errorf("a person is told %q", person)
 			}
 		})
 	}

@@ -135,6 +135,7 @@ func (c *clinic) fixItem(of *doctor.Case, f doctor.Fix) item {
 		key:      "fix " + strings.Join([]string{f.Name, of.Client, of.At.File, of.Name, f.Does}, "\x00"),
 		what:     fmt.Sprintf("Mend %s in %s: %s", cmpName(of), of.At.File, secret.Scrub(f.Does)),
 		terminal: "mcpmend heal " + quote(of.Name),
+		person:   f.NeedsPerson(),
 	}
 	for _, draft := range c.Preview(of, f) {
 		it.key += "\x00" + draft.ID

@@ -19,6 +19,13 @@ type FixKind struct {
 	Doc string
 }
 
+// NeedsPerson reports whether nobody but a person may agree to the fix, and no
+// program in their name: a secret goes where it has not been, or code is fetched
+// that has not run here.
+func (f Fix) NeedsPerson() bool {
+	return slices.Contains([]string{"reference_same_name", "reference_other_name", "docker_pass_env", "lower_case_package"}, f.Name)
+}
+
 // FixKinds lists all fixes that there are, in the order of the ladder.
 func FixKinds() []FixKind { return slices.Clone(fixKinds) }
 
@@ -45,7 +52,7 @@ var fixKinds = []FixKind{
 	{"cmd_c", Auto, "starts a script of Windows through cmd /c, for clients that cannot start it themselves"},
 	{"quoting", Auto, "removes quotes that became part of a path"},
 	{"npx_yes", Auto, "adds -y, so that npx does not wait for an answer"},
-	{"lower_case_package", Auto, "writes the name of an npm package in lower case, as all of them are"},
+	{"lower_case_package", Ask, "writes the name of an npm package in lower case, as all of them are"},
 	{"clear_npx_folder", Auto, "removes the one folder of npm's cache that a broken installation left behind"},
 	{"pin_mcp", Auto, `adds --with "mcp<2" for a server that needs the first version of the Python SDK`},
 	{"python_version", Auto, "adds --python with the version that the server's package asks for"},

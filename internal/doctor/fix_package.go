@@ -77,7 +77,7 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 			bare, version = a.Text[:i], a.Text[i:]
 		}
 		if lower := strings.ToLower(bare); lower != bare {
-			return or(t.fix("lower_case_package", Auto, fmt.Sprintf("write %s for %s: names in npm have no capitals", lower, bare), t.setValue(a, lower+version)), byHand)
+			return or(t.fix("lower_case_package", Ask, fmt.Sprintf("write %s for %s: names in npm have no capitals", lower, bare), t.setValue(a, lower+version)), byHand)
 		}
 		break // what follows are arguments of the server
 	}
