@@ -18,6 +18,7 @@ func main() {
 	code := cli.Main(ctx, cli.Env{
 		Args:    os.Args[1:],
 		Environ: os.Environ(),
+		Alone:   true,
 		Stdin:   os.Stdin,
 		Stdout:  os.Stdout,
 		Stderr:  os.Stderr,

@@ -60,3 +60,12 @@ func Self() (string, error) {
 	}
 	return doctor.StableProgram(executable)
 }
+
+// Adopt makes us the parent of whatever the servers that we start leave behind, and
+// returns what ends it, to be called when none of them is needed any more. Every
+// process is ended that is our child then, so it is only for a program that has no
+// others. Linux; elsewhere it does nothing.
+func Adopt() (end func()) {
+	adoptOrphans()
+	return endOrphans
+}

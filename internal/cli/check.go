@@ -74,6 +74,9 @@ func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
 	if info, err := os.Stat(project); err != nil || !info.IsDir() {
 		return nil, view{}, misused("--project: %s is no folder", project)
 	}
+	if p.env.Alone && !o.static {
+		p.end = app.Adopt()
+	}
 	d, err := app.NewDoctor(app.DoctorOptions{
 		Environ: p.env.Environ, Project: project, Timeout: o.timeout, As: clientconfig.ByID(o.as), Static: o.static,
 	})

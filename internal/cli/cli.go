@@ -26,6 +26,8 @@ type Env struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+	// Alone: the process is ours, so what servers leave behind in it may be ended.
+	Alone bool
 }
 
 // Exit codes. 3, 4 and 5 are those of the MCP inspector.
@@ -75,7 +77,8 @@ func (e hinted) Unwrap() error { return e.error }
 
 // Main runs one command and returns the exit code.
 func Main(ctx context.Context, env Env) int {
-	p := &program{env: env, done: ctx.Done()}
+	p := &program{env: env, done: ctx.Done(), end: func() {}}
+	defer func() { p.end() }()
 	root := p.root()
 	command, err := root.ExecuteContextC(ctx)
 	var usage usageError

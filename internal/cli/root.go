@@ -16,6 +16,8 @@ import (
 // program is one run of mcpmend: the world it runs in and what was typed that
 // holds for every command.
 type program struct {
+	// end is what has to be done at last.
+	end  func()
 	env  Env
 	done <-chan struct{} // closed when the person interrupts
 

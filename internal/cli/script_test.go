@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer stop()
 			os.Exit(cli.Main(ctx, cli.Env{
-				Args: os.Args[1:], Environ: os.Environ(),
+				Args: os.Args[1:], Environ: os.Environ(), Alone: true,
 				Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 			}))
 		},
