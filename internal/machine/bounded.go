@@ -26,16 +26,6 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// readHead reads the first bytes of a regular file.
-func readHead(path string, n int64) ([]byte, error) {
-	f, err := openPlain(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, n))
-}
-
 func openPlain(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
