@@ -51,6 +51,7 @@ const stopping = 5 * time.Second
 // Run stands in front of one server until ctx is done or the client has gone.
 func Run(ctx context.Context, o RunOptions) error {
 	adoptOrphans()
+	slim()
 	header, err := parseHeader(o.Header)
 	if err != nil {
 		return err
