@@ -90,8 +90,8 @@ func (v view) report(r *doctor.Report) {
 		v.problem(c, columns, needsClient(r.Cases, c))
 	}
 	v.folded(r, len(problems) > 0)
-	if next := nextStep(r); next != "" {
-		v.printf("\n%s\n", next)
+	if words, command := nextStep(r); command != "" {
+		v.printf("\n%s %s\n", words, command)
 	}
 }
 
@@ -345,8 +345,8 @@ func (v view) wellWords(c *doctor.Case) string {
 	return strings.Join(append(words, seconds(c.Took)), " "+v.dot+" ")
 }
 
-// nextStep is the last line: what to type now.
-func nextStep(r *doctor.Report) string {
+// nextStep is the last line: what to type now, and the words before it.
+func nextStep(r *doctor.Report) (words, command string) {
 	var fixable, pending, signIn, dead *doctor.Case
 	bare := 0                                    // healthy, and not behind us
 	for _, c := range slices.Backward(r.Cases) { // so that the first one is named
@@ -365,17 +365,17 @@ func nextStep(r *doctor.Report) string {
 	}
 	switch {
 	case fixable != nil:
-		return "Next: mcpmend heal --plan"
+		return "Next:", "mcpmend heal --plan"
 	case pending != nil:
-		return "Next: mcpmend check " + quote(pending.Name) + " --approve " + pending.Approve
+		return "Next:", "mcpmend check " + quote(pending.Name) + " --approve " + pending.Approve
 	case dead != nil:
-		return "Next: mcpmend test " + quote(dead.Name)
+		return "Next:", "mcpmend test " + quote(dead.Name)
 	case signIn != nil:
-		return "Next: sign in, then mcpmend check " + quote(signIn.Name)
+		return "Next: sign in, then", "mcpmend check " + quote(signIn.Name)
 	case bare > 0:
-		return "Keep them that way: mcpmend wrap"
+		return "Keep them that way:", "mcpmend wrap"
 	}
-	return ""
+	return "", ""
 }
 
 // canHeal reports whether healing would have something to try.
