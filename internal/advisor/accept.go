@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
@@ -281,7 +280,7 @@ func isPlace(text string) bool {
 func isSensitiveName(pointer string) bool {
 	for name := range strings.SplitSeq(pointer, "/") {
 		name = pointerPlain.Replace(name)
-		if secret.Name(name) || slices.ContainsFunc(words(name), isSensitiveWord) {
+		if secret.Name(name) || slices.ContainsFunc(secret.Words(name), isSensitiveWord) {
 			return true
 		}
 	}
@@ -308,30 +307,3 @@ var sensitiveWords = func() map[string]bool {
 	}
 	return m
 }()
-
-// words splits a name at what is no letter or digit and where small letters meet
-// capitals: userID is user and id, HTMLFile is html and file.
-func words(name string) []string {
-	var out []string
-	runes := []rune(name)
-	start := 0
-	cut := func(end int) {
-		if end > start {
-			out = append(out, strings.ToLower(string(runes[start:end])))
-		}
-		start = end
-	}
-	for i, r := range runes {
-		switch {
-		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-			cut(i)
-			start = i + 1
-		case i > 0 && unicode.IsUpper(r) && !unicode.IsUpper(runes[i-1]):
-			cut(i)
-		case i > 1 && unicode.IsLower(r) && unicode.IsUpper(runes[i-1]) && unicode.IsUpper(runes[i-2]):
-			cut(i - 1)
-		}
-	}
-	cut(len(runes))
-	return out
-}

@@ -97,16 +97,6 @@ func TestWhatIsAcceptedOnceIsTheSameAlways(t *testing.T) {
 	}
 }
 
-func TestNamesAreSplitIntoWords(t *testing.T) {
-	for name, want := range map[string]string{
-		"userID": "user id", "HTMLFile": "html file", "file_path": "file path", "base-URL": "base url", "x": "x", "": "", "__a__": "a", "größeMax": "größe max",
-	} {
-		if got := strings.Join(words(name), " "); got != want {
-			t.Errorf("words(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 // Whatever a model writes, what comes out is one JSON object that differs from the
 // call in nothing sensitive.
 func FuzzReply(f *testing.F) {

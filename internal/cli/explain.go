@@ -56,14 +56,9 @@ func (p *program) explain(text string) error {
 
 // explainText explains an id, or any text.
 func explainText(text string) explainJSON {
-	if title, meaning, remedy, ok := doctor.Explain(text); ok {
-		kind := text[strings.LastIndexByte(text, '.')+1:]
-		return explainJSON{answer: answerTo("explain", OK), Kind: kind, Title: title, Confidence: 1,
-			Explanation: meaning, Fix: remedy, Retryable: fault.Kind(kind).About().Retryable}
-	}
-	d := fault.Diagnose(fault.Evidence{Text: text})
-	return explainJSON{answer: answerTo("explain", OK), Kind: string(d.Kind), Title: d.Kind.About().Title, Confidence: d.Confidence,
-		Explanation: hide(d.Explanation), Fix: hide(d.SuggestedFix), Retryable: d.Retryable, Because: hide(d.Because)}
+	x := doctor.Explain(fault.Evidence{Text: text})
+	return explainJSON{answer: answerTo("explain", OK), Kind: x.Kind, Title: x.Title, Confidence: x.Confidence,
+		Explanation: x.Meaning, Fix: x.Remedy, Retryable: x.Retryable, Because: x.Because}
 }
 
 type explainJSON struct {

@@ -478,6 +478,7 @@ func TestErrorsAreExplained(t *testing.T) {
 		"spawn npx ENOENT":          "command_not_found",
 		"resolve.command_not_found": "command_not_found",
 		"missing_env_var":           "missing_env_var",
+		"shape.missing_type":        "missing_type", // only seen in a file, and our own check_health says it
 	} {
 		var out ExplainOutput
 		a.call(t, "explain_error", map[string]any{"error": text}, &out)

@@ -502,16 +502,8 @@ func (c *clinic) explainError(_ context.Context, _ *visit, in ExplainInput) *Exp
 		e.Exited, e.ExitCode = true, *in.ExitCode
 		e.Text, e.Stderr = "", strings.Split(strings.TrimSpace(in.Error), "\n")
 	}
-	// A finding of ours is known by its id.
-	kind := fault.Kind(in.Error[strings.LastIndexByte(in.Error, '.')+1:])
-	d := fault.Diagnose(e)
-	if slices.Contains(fault.Kinds(), kind) && !strings.ContainsAny(in.Error, " \n") {
-		d = kind.Diagnosis(fault.Evidence{})
-	}
-	return &ExplainOutput{
-		Kind: string(d.Kind), Title: d.Kind.About().Title, Explanation: secret.Scrub(d.Explanation), Confidence: d.Confidence,
-		Fix: secret.Scrub(d.SuggestedFix), Retry: d.Retryable,
-	}
+	x := doctor.Explain(e)
+	return &ExplainOutput{Kind: x.Kind, Title: x.Title, Explanation: x.Meaning, Confidence: x.Confidence, Fix: x.Remedy, Retry: x.Retryable}
 }
 
 func (o *ExplainOutput) text() string {

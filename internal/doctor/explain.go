@@ -6,12 +6,45 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
-// Explain says what a finding of that ID means and what helps against it, for one
+// An Explanation is what can be said of a message or an ID without looking at the
+// server. Nothing in it is secret.
+type Explanation struct {
+	Kind, Title string
+	// Meaning is a sentence; Remedy is a hint, lower case, no full stop.
+	Meaning, Remedy string
+	Confidence      float64
+	Retryable       bool
+	// Because is what decided, "" for an ID.
+	Because string
+}
+
+// Explain explains evidence that somebody has kept, or an ID that a check has
+// shown, if that is its whole text.
+func Explain(e fault.Evidence) Explanation {
+	if title, meaning, remedy, ok := explainID(e.Text); ok {
+		kind := e.Text[strings.LastIndexByte(e.Text, '.')+1:]
+		return Explanation{Kind: kind, Title: title, Meaning: meaning, Remedy: remedy, Confidence: 1, Retryable: fault.Kind(kind).About().Retryable}
+	}
+	d := fault.Diagnose(e)
+	x := Explanation{
+		Kind: string(d.Kind), Title: d.Kind.About().Title, Meaning: secret.Scrub(d.Explanation), Remedy: secret.Scrub(d.SuggestedFix),
+		Confidence: d.Confidence, Retryable: d.Retryable, Because: secret.Scrub(d.Because),
+	}
+	if d.Kind == fault.Unknown {
+		// "Connection closed" is all that most clients say, whatever happened.
+		x.Meaning = "The message alone does not say why: a missing variable, a missing program, a crash and more end like this."
+		x.Remedy = "start the server and look at its exit code and last words: mcpmend check, or mcpmend test NAME"
+	}
+	return x
+}
+
+// explainID says what a finding of that ID means and what helps against it, for one
 // that nobody has in front of them. The ID may be short of its stage. ok is false
 // for an ID that is not known.
-func Explain(id string) (title, meaning, remedy string, ok bool) {
+func explainID(id string) (title, meaning, remedy string, ok bool) {
 	kind := id[strings.LastIndexByte(id, '.')+1:]
 	if words, known := ownKinds[kind]; known {
 		return strings.ReplaceAll(kind, "_", " "), words.meaning, words.remedy, true

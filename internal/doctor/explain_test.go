@@ -27,14 +27,21 @@ func TestEveryKindIsExplained(t *testing.T) {
 	}
 	for _, k := range append(kinds, own...) {
 		for _, id := range []string{k, "start." + k} {
-			title, meaning, remedy, ok := Explain(id)
+			title, meaning, remedy, ok := explainID(id)
 			if !ok || title == "" || !strings.HasSuffix(meaning, ".") || remedy == "" || strings.ContainsAny(meaning+remedy, "{}|") && k != "empty" {
 				t.Errorf("%s: %v %q %q %q", id, ok, title, meaning, remedy)
 			}
 		}
 	}
-	if _, _, _, ok := Explain("spawn npx ENOENT"); ok {
+	if _, _, _, ok := explainID("spawn npx ENOENT"); ok {
 		t.Error("a message is taken for an ID")
+	}
+}
+
+func TestAMessageThatHidesItsCauseLeadsToACheck(t *testing.T) {
+	x := Explain(fault.Evidence{Text: "MCP error -32000: Connection closed"})
+	if x.Kind != string(fault.Unknown) || !strings.Contains(x.Remedy, "mcpmend check") {
+		t.Errorf("got %+v", x)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestSeesWithoutStartingThatACommandCannotRun(t *testing.T) {
 		"/usr/bin/node": "\x7fELF", "/usr/bin/env": "\x7fELF", "/usr/bin/npx": "#!/usr/bin/env node\n", "/usr/bin/docker": "\x7fELF",
 		"/usr/bin/python3": "\x7fELF", "/usr/bin/uv": "\x7fELF",
 		"/opt/tool!": "text", "/opt/script": "#!/usr/bin/env -S ruby -w\n", "/opt/gone": "#!/opt/none/python\n", "/opt/fine": "#!/usr/bin/python3\n",
-		"/work/server.js!": "", "/work/build/index.js!": "", "/work/run.sh": "#!/usr/bin/node\n",
+		"/app/server.js!": "", "/app/build/index.js!": "", "/app/run.sh": "#!/usr/bin/node\n",
 	}
 	windows := map[string]string{
 		`C:\nodejs\npx.cmd`: "", `C:\nodejs\npx`: "", `C:\nodejs\node.exe`: "", `C:\Windows\cmd.exe`: "", `C:\uv\uvx.exe`: "",
@@ -78,16 +78,16 @@ func TestSeesWithoutStartingThatACommandCannotRun(t *testing.T) {
 		{"script without its interpreter", []string{"/opt/script"}, "", "resolve.command_not_found error", "ruby"},
 		{"interpreter at a path", []string{"/opt/gone"}, "", "resolve.command_not_found error", "/opt/none/python"},
 		{"script with it", []string{"/opt/fine"}, "", "", ""},
-		{"relative to its folder", []string{"./run.sh"}, "/work", "", ""},
+		{"relative to its folder", []string{"./run.sh"}, "/app", "", ""},
 		{"no working folder", []string{"node", "server.js"}, "/none", "resolve.cwd_missing error", "/none"},
 		{"a file for a working folder", []string{"node"}, "/opt/tool", "resolve.cwd_missing error", "/opt/tool"},
-		{"no script", []string{"node", "--no-warnings", "dist/index.js"}, "", "resolve.script_missing error", "/work/dist/index.js"},
+		{"no script", []string{"node", "--no-warnings", "dist/index.js"}, "", "resolve.script_missing error", "/app/dist/index.js"},
 		{"script without its ending", []string{"node", "build/index"}, "", "", ""},
 		{"script behind an option", []string{"node", "-r", "dotenv/config", "server.js"}, "", "", ""},
 		{"no script but a module", []string{"python3", "-m", "server"}, "", "", ""},
 		{"python script", []string{"python3", "/x/server.py", "y.py"}, "", "resolve.script_missing error", "/x/server.py"},
 		{"uv's folder", []string{"uv", "--directory", "/x/project", "run", "server"}, "", "resolve.script_missing error", "/x/project"},
-		{"uv's folder that is there", []string{"uv", "--directory", "/work", "run", "server"}, "", "", ""},
+		{"uv's folder that is there", []string{"uv", "--directory", "/app", "run", "server"}, "", "", ""},
 		{"npx", []string{"npx", "-y", "pkg"}, "", "", ""},
 		{"npx that asks", []string{"npx", "@scope/pkg@1", "-y"}, "", "resolve.npx_without_yes warn", "@scope/pkg@1"},
 		{"npx that runs what is there", []string{"npx", "--no-install", "pkg"}, "", "", ""},
@@ -107,7 +107,7 @@ func TestSeesWithoutStartingThatACommandCannotRun(t *testing.T) {
 			s := command(t, "warp", test.argv, test.cwd)
 			dir := test.cwd
 			if dir == "" {
-				dir = "/work"
+				dir = "/app"
 			}
 			check(t, resolve(siteOf("linux", path, dir, unix), s, test.argv), test.want, test.piece)
 		})

@@ -264,7 +264,7 @@ func skipBlanks(s string, i int) int {
 }
 
 func lastWord(name string) string {
-	if ws := words(name); len(ws) > 0 {
+	if ws := Words(name); len(ws) > 0 {
 		return ws[len(ws)-1]
 	}
 	return ""

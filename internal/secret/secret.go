@@ -34,7 +34,7 @@ func rate(name string) rating {
 	case "PWD", "OLDPWD": // every shell's working directory; Pwd and pwd are passwords
 		return harmless
 	}
-	ws := words(name)
+	ws := Words(name)
 	if len(ws) == 0 {
 		return harmless
 	}
@@ -91,8 +91,9 @@ var (
 	about         = set("url uri endpoint host port path file filename dir directory type mode name enabled timeout ttl expiry count limit length size error exception required rate method scheme provider algorithm alg format board sock")
 )
 
-// words splits a name: at signs, and where its case changes.
-func words(name string) []string {
+// Words splits a name into its words in small letters: at what is no letter or digit,
+// and where its case changes. userID is user and id, HTMLFile is html and file.
+func Words(name string) []string {
 	var out []string
 	runes := []rune(name)
 	start := 0

@@ -315,3 +315,13 @@ func BenchmarkScrub(b *testing.B) {
 		Scrub(line)
 	}
 }
+
+func TestNamesAreSplitIntoWords(t *testing.T) {
+	for name, want := range map[string]string{
+		"userID": "user id", "HTMLFile": "html file", "file_path": "file path", "base-URL": "base url", "x": "x", "": "", "__a__": "a", "größeMax": "größe max",
+	} {
+		if got := strings.Join(Words(name), " "); got != want {
+			t.Errorf("Words(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
