@@ -145,12 +145,19 @@ func (o options) examineAll(ctx context.Context, t *tools, setups []*setup, dir 
 			// Secrets depend on the seed and the set-up, not on who comes first.
 			random := rand.New(rand.NewPCG(o.seed, uint64(i)+1))
 			verdicts[i] = examine(ctx, t, s, filepath.Join(dir, fmt.Sprint(i)), random, others)
-			fmt.Fprintf(os.Stderr, "\r%-60s", fmt.Sprintf("%d of %d: %s", i+1, len(setups), s.Name))
+			progress("%d of %d: %s", i+1, len(setups), s.Name)
 		})
 	}
 	wg.Wait()
-	fmt.Fprintf(os.Stderr, "\r%-60s\r", "")
+	progress("")
 	return verdicts
+}
+
+// progress overwrites one line of a terminal; in a log it would be noise.
+func progress(format string, args ...any) {
+	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		fmt.Fprintf(os.Stderr, "\r%-60s\r", fmt.Sprintf(format, args...))
+	}
 }
 
 // update puts what heal wrote into the set-ups.
