@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
@@ -104,23 +105,24 @@ func resolving(kind string, severity Severity, s *clientconfig.Server, v clientc
 
 // program finds the file that a command stands for, or says why there is none.
 func (at *site) program(s *clientconfig.Server, command string) (string, Finding, bool) {
-	file, flaw := at.find(command)
+	file, err := at.search().Find(command)
+	missing := errors.Is(err, machine.ErrProgramMissing)
 	switch {
-	case file == "" && at.isLine(command):
+	case missing && at.isLine(command):
 		f := resolving(string(clientconfig.CommandHoldsArgs), Broken, s, s.Command)
 		f.Stage, f.ID = AtShape, string(AtShape)+"."+f.Kind
 		f.Explanation = problemWords(s.Client, *f.problem)
 		return "", f, true
-	case file == "":
+	case missing:
 		f := resolving(string(fault.CommandNotFound), Broken, s, s.Command)
 		f.pieces.Command = command
 		f.Evidence, f.Explanation = at.notFound(s, command)
 		return "", f, true
-	case flaw != "":
+	case err != nil:
 		f := resolving(string(fault.PermissionDenied), Broken, s, s.Command)
 		f.pieces.Command, f.pieces.Path = command, file
-		f.Evidence = []string{secret.Scrub(file) + " " + flaw}
-		f.Explanation = fmt.Sprintf("The command leads to a file that %s.", flaw)
+		f.Evidence = []string{secret.Scrub(file) + " " + err.Error()}
+		f.Explanation = fmt.Sprintf("The command leads to a file that %s.", err)
 		return "", f, true
 	}
 	if interpreter, missing := at.interpreterMissing(file); missing {
@@ -140,8 +142,8 @@ func (at *site) isLine(command string) bool {
 	if !more || at.os == "windows" && at.isPath(word) { // C:\Program Files has a space
 		return false
 	}
-	file, flaw := at.find(word)
-	return file != "" && flaw == ""
+	_, err := at.search().Find(word)
+	return err == nil
 }
 
 func (at *site) notFound(s *clientconfig.Server, command string) (evidence []string, explanation string) {
@@ -163,118 +165,25 @@ func (at *site) searched() string {
 	}
 	const most = 200
 	if len(value) > most {
-		dirs := at.folders()
+		rules := machine.OS(at.os)
+		dirs := rules.Folders(value)
 		kept := min(len(dirs), 4)
-		return fmt.Sprintf("PATH: %s and %d more", strings.Join(dirs[:kept], at.separator()), len(dirs)-kept)
+		return fmt.Sprintf("PATH: %s and %d more", strings.Join(dirs[:kept], rules.ListSeparator()), len(dirs)-kept)
 	}
 	return "PATH: " + value
 }
 
-func (at *site) separator() string {
-	if at.os == "windows" {
-		return ";"
-	}
-	return ":"
+// search looks for programs with this site's PATH.
+func (at *site) search() machine.Search {
+	path, _ := at.lookup("PATH")
+	endings, _ := at.lookup("PATHEXT")
+	return machine.Search{OS: machine.OS(at.os), Path: path, Dir: at.dir, Endings: endings, Stat: at.stat}
 }
 
-// folders are those of the PATH. An empty one would mean the current folder, which
-// is no place to find a server by accident.
-func (at *site) folders() []string {
-	value, _ := at.lookup("PATH")
-	return slices.DeleteFunc(strings.Split(value, at.separator()), func(dir string) bool { return dir == "" })
-}
-
-func (at *site) isPath(command string) bool {
-	return strings.Contains(command, "/") || at.os == "windows" && strings.Contains(command, `\`)
-}
-
-func (at *site) isAbsolute(name string) bool {
-	if at.os != "windows" {
-		return strings.HasPrefix(name, "/")
-	}
-	return len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') || strings.HasPrefix(name, `\\`)
-}
-
-func (at *site) join(dir, name string) string {
-	if at.os == "windows" {
-		return strings.TrimRight(dir, `\/`) + `\` + name
-	}
-	return path.Join(dir, name)
-}
+func (at *site) isPath(command string) bool { return machine.OS(at.os).IsPath(command) }
 
 // absolute is a path as seen from the folder in which the server starts.
-func (at *site) absolute(name string) string {
-	if at.isAbsolute(name) || at.dir == "" {
-		return name
-	}
-	return at.join(at.dir, name)
-}
-
-// find looks for a program. With a file comes what keeps it from being run, if
-// anything does.
-func (at *site) find(command string) (file, flaw string) {
-	if at.isPath(command) {
-		return at.candidate(at.absolute(command))
-	}
-	var second, why string
-	for _, dir := range at.folders() {
-		file, flaw := at.candidate(at.join(dir, command))
-		switch {
-		case file != "" && flaw == "":
-			return file, ""
-		case file != "" && second == "" && flaw != isFolder:
-			second, why = file, flaw // a better one may follow
-		}
-	}
-	return second, why
-}
-
-const (
-	isFolder    = "is a folder"
-	notAProgram = "is no plain file"
-	mayNotRun   = "may not be executed"
-)
-
-// candidate looks at one file, on Windows with each of the endings of programs.
-func (at *site) candidate(name string) (file, flaw string) {
-	names := []string{name}
-	if at.os == "windows" {
-		names = at.withEndings(name)
-	}
-	for _, n := range names {
-		info, err := at.stat(n)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			return n, "is in a folder that may not be searched"
-		case err != nil:
-			continue
-		case info.IsDir():
-			file, flaw = n, isFolder
-			continue
-		case !info.Mode().IsRegular(): // to look into a pipe is to wait for ever
-			return n, notAProgram
-		case at.os != "windows" && info.Mode().Perm()&0o111 == 0:
-			return n, mayNotRun
-		}
-		return n, ""
-	}
-	return file, flaw
-}
-
-func (at *site) withEndings(name string) []string {
-	endings, ok := at.lookup("PATHEXT")
-	if !ok || endings == "" {
-		endings = ".COM;.EXE;.BAT;.CMD"
-	}
-	var out []string
-	for ending := range strings.SplitSeq(strings.ToLower(endings), ";") {
-		if strings.HasSuffix(strings.ToLower(name), ending) {
-			return []string{name}
-		}
-		out = append(out, name+ending)
-	}
-	return out
-}
+func (at *site) absolute(name string) string { return at.search().Absolute(name) }
 
 // interpreterMissing reads the first line of a script.
 func (at *site) interpreterMissing(file string) (string, bool) {
@@ -298,8 +207,8 @@ func (at *site) interpreterMissing(file string) (string, bool) {
 	if len(words) == 0 {
 		return "", false
 	}
-	found, flaw := at.find(words[0])
-	return words[0], found == "" || flaw != ""
+	_, err = at.search().Find(words[0])
+	return words[0], err != nil
 }
 
 // bareSpawn are the clients that start a program on Windows by itself. They cannot
@@ -344,11 +253,7 @@ func (at *site) scriptMissing(s *clientconfig.Server, command []string) (Finding
 			return Finding{}, false
 		}
 	}
-	v := s.Command
-	if i-1 < len(s.Args) && i >= 1 {
-		v = s.Args[i-1]
-	}
-	f := resolving(kindScriptMissing, Broken, s, v)
+	f := resolving(kindScriptMissing, Broken, s, argument(s, i))
 	f.pieces.Command, f.pieces.Path = command[0], file
 	f.Evidence = []string{secret.Scrub(file) + " is not there"}
 	f.Explanation = fmt.Sprintf("%s is told to run a script that does not exist.", programName(command[0]))
@@ -357,7 +262,7 @@ func (at *site) scriptMissing(s *clientconfig.Server, command []string) (Finding
 		f.Explanation = fmt.Sprintf("%s is told to work in a folder that does not exist.", programName(command[0]))
 	case strings.HasPrefix(command[i], "~"):
 		f.Explanation = "No shell replaces the ~ in the path of the script, so there is no such file."
-	case !at.isAbsolute(command[i]):
+	case !machine.OS(at.os).IsAbs(command[i]):
 		f.Explanation = fmt.Sprintf("The path of the script is relative, and there is no such file in %s, where %s starts the server.", secret.Scrub(at.dir), s.Client.Name)
 	}
 	return f, true
