@@ -359,7 +359,7 @@ func isShell(command string) bool {
 // of path.
 func programName(command string) string {
 	name := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
-	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
 		name = strings.TrimSuffix(name, ending)
 	}
 	return name

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // A FixKind is what can be said of all fixes of one name.
@@ -81,7 +82,7 @@ var fixKinds = []FixKind{
 // sources are what fixes know beyond the case: each is asked when a fix needs it.
 // Any of them may be missing, and then the fix is not offered.
 type sources struct {
-	os     string // as in GOOS
+	os     machine.OS
 	home   string
 	system clientconfig.System
 	// project is the folder the client was opened in, "" for none.

@@ -50,7 +50,7 @@ func (t *treatment) firstInPath(fix string, p program, args []string) []Fix {
 		does += " (" + p.from + ")"
 	}
 	if t.client.Entry.Env != "" {
-		edits = append(edits, t.pathFirst(t.folder(p.path)))
+		edits = append(edits, t.pathFirst(t.os.Dir(p.path)))
 		does += " and put its folder first in the server's PATH"
 	}
 	return t.fix(fix, Auto, does, edits...)
@@ -71,8 +71,8 @@ func (t *treatment) pathFirst(folder string) Edit {
 	if rest == "" {
 		return t.setEnv(name, was, folder)
 	}
-	folders := slices.DeleteFunc(strings.Split(rest, t.listSeparator()), func(f string) bool { return f == folder })
-	return t.setEnv(name, was, strings.Join(append([]string{folder}, folders...), t.listSeparator()))
+	folders := slices.DeleteFunc(strings.Split(rest, t.os.ListSeparator()), func(f string) bool { return f == folder })
+	return t.setEnv(name, was, strings.Join(append([]string{folder}, folders...), t.os.ListSeparator()))
 }
 
 // pathVariable is PATH as the entry spells it; Windows does not mind the case.
@@ -110,7 +110,7 @@ func (t *treatment) install(command string) Fix {
 	if command == "" {
 		return never("install_program", "", "install the program that the server needs")
 	}
-	if page, ok := installPages[t.base(command)]; ok {
+	if page, ok := installPages[programName(command)]; ok {
 		if t.f.Help == "" {
 			t.f.Help = page[1]
 		}
@@ -130,7 +130,7 @@ func innerCommandNotFound(ctx context.Context, t *treatment) []Fix {
 	}
 	if found := t.find(ctx, inner); t.server != nil && len(found) > 0 && t.client.Entry.Env != "" {
 		does := fmt.Sprintf("put the folder of %s first in the server's PATH", found[0].path)
-		return or(t.fix("path_order", Auto, does, t.pathFirst(t.folder(found[0].path))), t.install(inner))
+		return or(t.fix("path_order", Auto, does, t.pathFirst(t.os.Dir(found[0].path))), t.install(inner))
 	}
 	return []Fix{t.install(inner)}
 }
@@ -198,7 +198,7 @@ func folderMissing(_ context.Context, t *treatment) []Fix {
 }
 
 func windowsShim(_ context.Context, t *treatment) []Fix {
-	if t.server == nil || t.base(t.server.Command.Text) == "cmd" {
+	if t.server == nil || programName(t.server.Command.Text) == "cmd" {
 		return nil
 	}
 	words := append([]string{"cmd", "/c"}, argvOf(t.server)...)
@@ -224,7 +224,7 @@ func commandQuoting(_ context.Context, t *treatment) []Fix {
 	if !slices.Equal(words, bare) {
 		return or(t.fix("quoting", Auto, "remove the quotes that became part of the words", t.setLine(bare...)), byHand)
 	}
-	if t.base(words[0]) == "cmd" && len(words) > 2 && strings.EqualFold(words[1], "/c") && strings.Contains(words[2], " ") {
+	if programName(words[0]) == "cmd" && len(words) > 2 && strings.EqualFold(words[1], "/c") && strings.Contains(words[2], " ") {
 		return or(t.fix("quoting", Ask, "start the program without cmd, which cuts its path at the space", t.setLine(words[2:]...)), byHand)
 	}
 	return []Fix{byHand}
@@ -249,7 +249,7 @@ func permissionDenied(ctx context.Context, t *treatment) []Fix {
 		{"/npm-cache", "npx", "npm_config_cache", ".cache/mcpmend/npm"},
 		{"/uv", "uvx", "UV_CACHE_DIR", ".cache/mcpmend/uv"},
 	} {
-		if _, set := envOf(t.server, cache.variable); set || !strings.Contains(slashed, cache.part) || t.runner() != cache.program {
+		if _, set := envOf(t.server, cache.variable); set || !strings.Contains(slashed, cache.part) || t.launch().runner != cache.program {
 			continue
 		}
 		folder := t.home + "/" + cache.folder

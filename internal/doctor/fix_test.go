@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 var update = flag.Bool("update", false, "write what the tests see into testdata")
@@ -220,7 +221,7 @@ func scriptFinding(t *testing.T, s *fixScript, c *Case) *Finding {
 
 func scriptSources(s *fixScript, system clientconfig.System, at func(string) string) sources {
 	src := sources{
-		os: system.OS, home: system.Home, system: system, project: system.Project,
+		os: machine.OS(system.OS), home: system.Home, system: system, project: system.Project,
 		self: s.one("self"), path: s.one("PATH"), names: strings.Fields(s.one("environ")),
 		exists: func(path string) bool {
 			return slices.ContainsFunc(s.all("exists"), func(e string) bool { return at(e) == path })

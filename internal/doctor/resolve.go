@@ -63,8 +63,9 @@ func resolve(at site, s *clientconfig.Server, command []string) []Finding {
 	add(f, bad)
 	add(at.shim(s, command[0], file))
 	add(at.scriptMissing(s, command))
-	add(upperCasePackage(s, command))
-	add(npxAsks(s, command))
+	launch := launchOf(command)
+	add(upperCasePackage(s, launch))
+	add(npxAsks(s, launch))
 	found = append(found, docker(s, command)...)
 	return found
 }
@@ -316,59 +317,14 @@ func (at *site) looksLikeFile(a string) bool {
 	return false
 }
 
-// runner is the part of a command line from npx on, and where it begins: it may
-// stand behind "cmd /c". It is nil if there is none.
-func runner(command []string) (args []string, from int) {
-	if programName(command[0]) == "cmd" && len(command) > 2 && strings.EqualFold(command[1], "/c") {
-		command, from = command[2:], 2
-	}
-	if programName(command[0]) != "npx" {
-		return nil, 0
-	}
-	return command[1:], from + 1
-}
-
-// npmPackage is the index of the package in the arguments of npx, -1 if there is
-// none. yes reports whether npx was told not to ask before it.
-func npmPackage(args []string) (index int, yes bool) {
-	named := -1
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		switch {
-		case a == "-y" || a == "--yes":
-			yes = true
-		case (a == "-p" || a == "--package") && i+1 < len(args):
-			i++
-			if named < 0 {
-				named = i
-			}
-		case a == "-c" || a == "--call":
-			return named, yes
-		case a == "--":
-		case strings.HasPrefix(a, "-"):
-		default:
-			if named >= 0 {
-				return named, yes
-			}
-			return i, yes
-		}
-	}
-	return named, yes
-}
-
 // npxAsks: without -y npx asks whether it may install the package, and nobody
 // answers.
-func npxAsks(s *clientconfig.Server, command []string) (Finding, bool) {
-	args, from := runner(command)
-	if args == nil {
+func npxAsks(s *clientconfig.Server, l launch) (Finding, bool) {
+	if l.runner != "npx" || l.id == "" || l.told("-y", "--yes", "--no", "--no-install") {
 		return Finding{}, false
 	}
-	i, yes := npmPackage(args)
-	if i < 0 || yes || slices.Contains(args, "--no-install") || slices.Contains(args, "--no") {
-		return Finding{}, false
-	}
-	f := resolving(kindNpxWithoutYes, Warning, s, argument(s, from+i))
-	f.pieces.Command, f.pieces.Package = command[0], args[i]
+	f := resolving(kindNpxWithoutYes, Warning, s, argument(s, l.at))
+	f.pieces.Command, f.pieces.Package = l.words[0], l.id
 	f.Explanation = "Without -y npx asks before it installs the package for the first time, and nobody can answer."
 	return f, true
 }
@@ -383,23 +339,17 @@ func argument(s *clientconfig.Server, index int) clientconfig.Value {
 
 // upperCasePackage: npm has taken no package with capitals in its name since 2017,
 // long before there were servers.
-func upperCasePackage(s *clientconfig.Server, command []string) (Finding, bool) {
-	args, from := runner(command)
-	i, _ := npmPackage(args)
-	if i < 0 {
+func upperCasePackage(s *clientconfig.Server, l launch) (Finding, bool) {
+	if l.runner != "npx" {
 		return Finding{}, false
 	}
-	name := args[i]
-	if at := strings.LastIndexByte(name, '@'); at > 0 {
-		name = name[:at]
+	name, _, ok := npmName(l.id)
+	if !ok || strings.ToLower(name) == name {
+		return Finding{}, false
 	}
-	if strings.ToLower(name) == name || strings.ContainsAny(name, `:\`) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") ||
-		strings.Contains(name, "/") && !strings.HasPrefix(name, "@") {
-		return Finding{}, false // a folder, a URL or a repository may have any name
-	}
-	f := resolving(string(fault.PackageNotFound), Broken, s, argument(s, from+i))
-	f.pieces.Command, f.pieces.Package = command[0], args[i]
-	f.Evidence = []string{args[i] + " has capital letters"}
+	f := resolving(string(fault.PackageNotFound), Broken, s, argument(s, l.at))
+	f.pieces.Command, f.pieces.Package = l.words[0], l.id
+	f.Evidence = []string{l.id + " has capital letters"}
 	f.Explanation = fmt.Sprintf("The npm registry takes no capital letters in names, so there is no %q.", name)
 	return f, true
 }
@@ -407,59 +357,21 @@ func upperCasePackage(s *clientconfig.Server, command []string) (Finding, bool) 
 // docker looks at the options of "docker run": a server is spoken to over its
 // standard input, so it has to have one and stay in the foreground.
 func docker(s *clientconfig.Server, command []string) []Finding {
-	name := programName(command[0])
-	if name != "docker" && name != "podman" {
+	d, ok := dockerRun(command)
+	if !ok {
 		return nil
 	}
-	run := slices.Index(command, "run")
-	if run < 0 {
-		return nil
-	}
-	detached, interactive, value := -1, false, false
-	for i := run + 1; i < len(command); i++ {
-		a := command[i]
-		if value {
-			value = false
-			continue
-		}
-		if !strings.HasPrefix(a, "-") {
-			break // the image; what follows is the server's
-		}
-		long, is, hasValue := strings.Cut(a, "=")
-		switch {
-		case long == "--detach" && is != "false":
-			detached = i
-		case long == "--interactive" && is != "false":
-			interactive = true
-		case strings.HasPrefix(a, "--"):
-			value = !hasValue && !slices.Contains(dockerSwitches, a)
-		default:
-			for j, c := range a[1:] {
-				switch c {
-				case 'd':
-					detached = i
-				case 'i':
-					interactive = true
-				case 't', 'P', 'q':
-				default: // one that takes a value, in the rest of the word or in the next
-					value = j+2 == len(a)
-				}
-				if !strings.ContainsRune("ditPq", c) {
-					break
-				}
-			}
-		}
-	}
+	_, name := started(command)
 	var found []Finding
-	if detached >= 0 {
-		f := resolving(kindDockerDetached, Broken, s, argument(s, detached))
+	if d.detached >= 0 {
+		f := resolving(kindDockerDetached, Broken, s, argument(s, d.detached))
 		f.pieces.Command = command[0]
-		f.Evidence = []string{command[detached]}
+		f.Evidence = []string{command[d.detached]}
 		f.Explanation = name + " is told to run the server in the background, where nobody can speak to it."
 		found = append(found, f)
 	}
-	if !interactive {
-		f := resolving(kindDockerNotInteractive, Broken, s, argument(s, run))
+	if !d.interactive {
+		f := resolving(kindDockerNotInteractive, Broken, s, argument(s, d.first-1))
 		f.pieces.Command = command[0]
 		f.Evidence = []string{"no -i after run"}
 		f.Explanation = fmt.Sprintf("Without -i %s gives the server no standard input, so it never hears a word.", name)

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ import (
 // fixes returns what could be done about a finding, the best first.
 func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	if c.file == nil {
-		return sources{os: d.goos(), self: d.Self}.fixes(ctx, c, f)
+		return sources{os: machine.OS(d.goos()), self: d.Self}.fixes(ctx, c, f)
 	}
 	return d.sources(c).fixes(ctx, c, f)
 }
@@ -35,7 +34,7 @@ func (d *Doctor) sources(c *Case) sources {
 	searched, _ := env.lookup("PATH")
 	folders := []string{d.System.Project, filepath.Dir(c.file.Path)}
 	s := sources{
-		os: d.goos(), home: d.home(), system: d.System, project: d.System.Project,
+		os: machine.OS(d.goos()), home: d.home(), system: d.System, project: d.System.Project,
 		self: d.Self, withheld: d.Withheld, path: searched, near: nearNames,
 		answers: listens, siblings: filesIn, usedBy: workedIn,
 		exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
@@ -102,8 +101,8 @@ func (d *Doctor) known(s *clientconfig.Server) []registry.Variable {
 		r, _ := entry.FindRemote(s.URL.Text)
 		return r.Headers
 	}
-	kind, id := packageOf(argvOf(s))
-	p, _ := entry.Find(kind, id)
+	l := launchOf(argvOf(s))
+	p, _ := entry.Find(l.registry, l.id)
 	return p.Variables
 }
 
@@ -115,11 +114,8 @@ func (d *Doctor) published(s *clientconfig.Server) (registry.Entry, bool) {
 	if s.URL.Text != "" {
 		return d.Registry.Remote(s.URL.Text)
 	}
-	kind, id := packageOf(argvOf(s))
-	if id == "" {
-		return registry.Entry{}, false
-	}
-	return d.Registry.Package(kind, id)
+	l := launchOf(argvOf(s))
+	return d.Registry.Package(l.registry, l.id)
 }
 
 // deprecation: the registry says that a server should not be used any more. It is
@@ -141,54 +137,6 @@ func (d *Doctor) deprecation(s *clientconfig.Server) []Finding {
 	}
 	f.Help = entry.Help()
 	return []Finding{f}
-}
-
-// packageOf says which package a command line runs, and of which registry.
-func packageOf(argv []string) (kind, id string) {
-	if len(argv) > 2 && programName(argv[0]) == "cmd" && strings.EqualFold(argv[1], "/c") {
-		argv = argv[2:]
-	}
-	if len(argv) < 2 {
-		return "", ""
-	}
-	args := argv[1:]
-	switch programName(argv[0]) {
-	case "npx", "bunx", "pnpx":
-		return "npm", firstWord(args, "-p", "--package", "-c", "--call")
-	case "npm", "pnpm", "yarn", "bun":
-		if slices.Contains([]string{"exec", "dlx", "x"}, args[0]) {
-			return "npm", firstWord(args[1:], "-p", "--package")
-		}
-	case "uvx":
-		return "pypi", firstWord(args, "--from", "--with", "--python", "-p", "--index-url")
-	case "uv":
-		if len(args) > 2 && args[0] == "tool" && args[1] == "run" {
-			return "pypi", firstWord(args[2:], "--from", "--with", "--python", "-p")
-		}
-	case "pipx":
-		if args[0] == "run" {
-			return "pypi", firstWord(args[1:], "--spec", "--python")
-		}
-	case "docker", "podman":
-		if args[0] == "run" {
-			return "oci", firstWord(args[1:], "-e", "--env", "-v", "--volume", "--mount", "--name", "--network", "--env-file", "-p", "--publish", "-w", "--workdir", "--entrypoint", "-u", "--user", "--add-host", "--platform", "--pull")
-		}
-	}
-	return "", ""
-}
-
-// firstWord is the first argument that is no flag and no flag's value.
-func firstWord(args []string, withValue ...string) string {
-	for i := 0; i < len(args); i++ {
-		switch {
-		case slices.Contains(withValue, args[i]):
-			i++
-		case strings.HasPrefix(args[i], "-"):
-		default:
-			return args[i]
-		}
-	}
-	return ""
 }
 
 // composePorts are those of the first folder that has a compose file.
