@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // maxPrograms is how many places of one program are tried: more than the attempts
@@ -43,14 +45,14 @@ func (t *treatment) splitPath() []Fix {
 
 // firstInPath runs a program by its absolute path, with its folder first in PATH.
 // The path alone is not enough: npx asks PATH for node, and finds another one.
-func (t *treatment) firstInPath(fix string, p program, args []string) []Fix {
-	edits := []Edit{t.setLine(append([]string{p.path}, args...)...)}
-	does := "use " + p.path
-	if p.from != "" {
-		does += " (" + p.from + ")"
+func (t *treatment) firstInPath(fix string, p machine.Found, args []string) []Fix {
+	edits := []Edit{t.setLine(append([]string{p.Path}, args...)...)}
+	does := "use " + p.Path
+	if p.From != "" {
+		does += " (" + p.From + ")"
 	}
 	if t.client.Entry.Env != "" {
-		edits = append(edits, t.pathFirst(t.os.Dir(p.path)))
+		edits = append(edits, t.pathFirst(t.os.Dir(p.Path)))
 		does += " and put its folder first in the server's PATH"
 	}
 	return t.fix(fix, Auto, does, edits...)
@@ -129,8 +131,8 @@ func innerCommandNotFound(ctx context.Context, t *treatment) []Fix {
 		return commandNotFound(ctx, t)
 	}
 	if found := t.find(ctx, inner); t.server != nil && len(found) > 0 && t.client.Entry.Env != "" {
-		does := fmt.Sprintf("put the folder of %s first in the server's PATH", found[0].path)
-		return or(t.fix("path_order", Auto, does, t.pathFirst(t.os.Dir(found[0].path))), t.install(inner))
+		does := fmt.Sprintf("put the folder of %s first in the server's PATH", found[0].Path)
+		return or(t.fix("path_order", Auto, does, t.pathFirst(t.os.Dir(found[0].Path))), t.install(inner))
 	}
 	return []Fix{t.install(inner)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 type value = clientconfig.Value
@@ -175,8 +176,8 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 	found := t.find(ctx, runtime)
 	// The one that was installed with the program is the likeliest to fit.
 	if beside := t.os.Dir(t.server.Command.Text) + "/" + runtime; strings.ContainsAny(t.server.Command.Text, `/\`) && t.fileExists(beside) {
-		found = slices.DeleteFunc(found, func(p program) bool { return p.path == beside })
-		found = append([]program{{path: beside}}, found...)
+		found = slices.DeleteFunc(found, func(p machine.Found) bool { return p.Path == beside })
+		found = append([]machine.Found{{Path: beside}}, found...)
 	}
 	for _, p := range found[:min(len(found), maxPrograms)] {
 		fixes = append(fixes, t.newerRuntime(p, runtime)...)
@@ -188,23 +189,23 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 
 // newerRuntime runs the same program with another runtime. A program that comes
 // with the runtime, such as npx, is taken from the same folder.
-func (t *treatment) newerRuntime(p program, runtime string) []Fix {
+func (t *treatment) newerRuntime(p machine.Found, runtime string) []Fix {
 	if t.client.Entry.Env == "" {
 		return nil
 	}
-	folder := t.os.Dir(p.path)
+	folder := t.os.Dir(p.Path)
 	edits := []Edit{t.pathFirst(folder)}
 	command := t.server.Command.Text
 	if strings.ContainsAny(command, `/\`) {
 		beside := folder + "/" + programName(command)
 		switch {
 		case programName(command) == runtime:
-			edits = append(edits, t.setLine(append([]string{p.path}, argvOf(t.server)[1:]...)...))
+			edits = append(edits, t.setLine(append([]string{p.Path}, argvOf(t.server)[1:]...)...))
 		case programName(command) == "npx" && t.fileExists(beside):
 			edits = append(edits, t.setLine(append([]string{beside}, argvOf(t.server)[1:]...)...))
 		}
 	}
-	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, orElse(p.version, "another one"))
+	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, orElse(p.Version, "another one"))
 	return t.fix("path_order", Auto, does, edits...)
 }
 

@@ -35,31 +35,19 @@ func (d *Doctor) sources(c *Case) sources {
 	folders := []string{d.System.Project, filepath.Dir(c.file.Path)}
 	s := sources{
 		os: machine.OS(d.goos()), home: d.home(), system: d.System, project: d.System.Project,
-		self: d.Self, withheld: d.Withheld, path: searched, near: nearNames,
+		self: d.Self, withheld: d.Withheld, path: searched, dotenv: machine.DotenvNames(folders...),
 		answers: listens, siblings: filesIn, usedBy: workedIn,
 		exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
+		ports:  func(ctx context.Context) machine.Ports { return composePorts(ctx, folders) },
 	}
-	s.programs = func(ctx context.Context, name string) []program {
-		if d.Programs == nil {
-			return nil
-		}
-		var found []program
-		for _, f := range d.Programs.Find(ctx, name) {
-			found = append(found, program{f.Path, f.From, f.Version})
-		}
-		return found
+	if d.Programs != nil {
+		s.programs = d.Programs.Find
 	}
 	for _, v := range d.ofClient(client).list {
 		if name, value, _ := strings.Cut(v, "="); value != "" {
 			s.names = append(s.names, name)
 		}
 	}
-	for _, n := range machine.DotenvNames(folders...) {
-		if !n.Empty {
-			s.dotenv = append(s.dotenv, envName{n.Name, n.File})
-		}
-	}
-	s.ports = func(ctx context.Context) []publishedPort { return composePorts(ctx, folders) }
 	if c.server == nil {
 		return s
 	}
@@ -67,12 +55,7 @@ func (d *Doctor) sources(c *Case) sources {
 	if entry, there := d.published(c.server); there {
 		s.page = entry.Help()
 	}
-	for _, v := range d.known(c.server) {
-		given := v.Given(func(name string) bool { _, there := envOf(c.server, name); return there }, argvOf(c.server))
-		s.variables = append(s.variables, variable{
-			name: v.Name, required: v.Required, secret: v.Secret, otherwise: given, mistaken: v.Mistaken, help: v.Help,
-		})
-	}
+	s.variables = d.known(c.server)
 	return s
 }
 
@@ -140,20 +123,14 @@ func (d *Doctor) deprecation(s *clientconfig.Server) []Finding {
 }
 
 // composePorts are those of the first folder that has a compose file.
-func composePorts(ctx context.Context, folders []string) []publishedPort {
+func composePorts(ctx context.Context, folders []string) machine.Ports {
 	for _, dir := range folders {
 		if dir == "" {
 			continue
 		}
-		published, err := machine.PublishedPorts(ctx, dir)
-		if err != nil || len(published) == 0 {
-			continue
+		if ports, err := machine.PublishedPorts(ctx, dir); err == nil && len(ports) > 0 {
+			return ports
 		}
-		var ports []publishedPort
-		for _, p := range published {
-			ports = append(ports, publishedPort{p.Service, p.Target, p.Published})
-		}
-		return ports
 	}
 	return nil
 }
