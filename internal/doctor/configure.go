@@ -665,8 +665,10 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 	respell := func(part, value string) string {
 		return reference().ReplaceAllStringFunc(value, func(ref string) string {
 			name := ref[2 : len(ref)-1]
-			if own, ok := refer(c, part, name); ok {
-				return own
+			for _, source := range []clientconfig.Source{clientconfig.Environment, clientconfig.Secret} {
+				if own := c.Refer(part, clientconfig.Reference{Name: name, Source: source}); own != "" {
+					return own
+				}
 			}
 			typed, ok := r.Values[name]
 			switch {
@@ -709,18 +711,6 @@ func respellAll(values []clientconfig.Value, part string, respell func(string, s
 		out = append(out, text(respell(part, v.Text)))
 	}
 	return out
-}
-
-// refer spells a reference to a variable in one part of an entry.
-func refer(c *clientconfig.Client, part, name string) (string, bool) {
-	for _, form := range c.Variables.Forms {
-		own := strings.Replace(form, "NAME", name, 1)
-		if refs := c.References(part, own); len(refs) == 1 && refs[0].Expanded && refs[0].Name == name &&
-			(refs[0].Source == clientconfig.Environment || refs[0].Source == clientconfig.Secret) {
-			return own, true
-		}
-	}
-	return "", false
 }
 
 func text(s string) clientconfig.Value { return clientconfig.Value{Text: s} }

@@ -269,7 +269,9 @@ func (x *expansion) foreign(part, variable string, v clientconfig.Value, r clien
 	if part == "args" && (r.Form == "$NAME" || r.Form == "%NAME%") {
 		f.Severity = Warning // it may be meant as it stands
 	}
-	f.problem.Want = respelt(x.client, part, r)
+	if r.Source == clientconfig.Environment {
+		f.problem.Want = x.client.Refer(part, r)
+	}
 	f.Explanation = fmt.Sprintf("%s does not replace %s here; the server is given these very characters.", x.client.Name, r.Text)
 	if f.problem.Want != "" {
 		f.Explanation = fmt.Sprintf("%s does not know the spelling %s; it writes %s.", x.client.Name, r.Text, f.problem.Want)
@@ -327,24 +329,6 @@ func where(part, variable string) string {
 func (x *expansion) own(name string) bool {
 	return slices.ContainsFunc(x.server.Env, func(p clientconfig.Pair) bool { return x.env.same(p.Name.Text, name) }) ||
 		slices.ContainsFunc(x.server.EnvFrom, func(v clientconfig.Value) bool { return x.env.same(v.Text, name) })
-}
-
-// respelt is a reference in the spelling of a client, "" if it has none for this
-// part of an entry.
-func respelt(c *clientconfig.Client, part string, r clientconfig.Reference) string {
-	if !slices.Contains(c.Variables.In, part) || r.Source != clientconfig.Environment {
-		return ""
-	}
-	for _, form := range c.Variables.Forms {
-		if r.HasDefault != strings.Contains(form, "DEFAULT") {
-			continue
-		}
-		spelt := strings.Replace(strings.Replace(form, "DEFAULT", r.Default, 1), "NAME", r.Name, 1)
-		if refs := c.References(part, spelt); len(refs) == 1 && refs[0].Source == clientconfig.Environment && refs[0].Expanded {
-			return spelt
-		}
-	}
-	return ""
 }
 
 func isShell(command string) bool {

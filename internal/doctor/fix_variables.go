@@ -15,16 +15,10 @@ import (
 // reference spells a reference to a variable of the environment as the client
 // does in a part of an entry; "" if it has no way.
 func (t *treatment) reference(part, name string) string {
-	v := &t.client.Variables
-	if !slices.Contains(v.In, part) || t.client.ID == "kiro" { // Kiro wants each name approved in its settings
+	if t.client.ID == "kiro" { // wants each name approved in its settings
 		return ""
 	}
-	for _, form := range v.Forms { // the first is the client's favourite
-		if slices.Contains([]string{"${env:NAME}", "${NAME}", "{env:NAME}", "$NAME", "%NAME%"}, form) {
-			return strings.Replace(form, "NAME", name, 1)
-		}
-	}
-	return ""
+	return t.client.Refer(part, clientconfig.Reference{Name: name})
 }
 
 // help is the page of the registry for a variable, which the finding gets, too.
