@@ -292,7 +292,7 @@ func (x *expansion) asked(v clientconfig.Value, r clientconfig.Reference) {
 // cause only if the server then fails. Nothing works with a command, an argument
 // or an address that is not there.
 func (x *expansion) finding(kind, part, variable string, v clientconfig.Value, r clientconfig.Reference) Finding {
-	f := finding(AtVariables, kind, Broken, v.At)
+	f := finding(AtVariables, kind, Broken, place(v.At))
 	if part == "env" || part == "headers" {
 		f.Severity = Warning
 	}
@@ -304,10 +304,6 @@ func (x *expansion) finding(kind, part, variable string, v clientconfig.Value, r
 	}
 	f.Evidence = []string{where(part, variable) + " refers to " + r.Name}
 	return f
-}
-
-func finding(stage Stage, kind string, severity Severity, at clientconfig.Position) Finding {
-	return Finding{ID: string(stage) + "." + kind, Stage: stage, Kind: kind, Severity: severity, At: place(at), Confidence: 1}
 }
 
 // where names a part of an entry in words.
@@ -436,7 +432,7 @@ func (x *expansion) look(part, variable string, v clientconfig.Value) {
 		return
 	}
 	if isPlaceholder(part, v.Text) {
-		f := finding(AtVariables, kindPlaceholder, Warning, v.At)
+		f := finding(AtVariables, kindPlaceholder, Warning, place(v.At))
 		f.pieces.Variable, f.entryVariable = variable, variable
 		f.problem = &clientconfig.Problem{Kind: kindPlaceholder, At: v.At, Path: v.Path, Server: x.server.Name.Text}
 		f.Evidence = []string{where(part, variable) + " holds the text of an example"}
@@ -445,7 +441,7 @@ func (x *expansion) look(part, variable string, v clientconfig.Value) {
 		return
 	}
 	if x.server.Scope == "project" && isPlainSecret(part, variable, v.Text) {
-		f := finding(AtVariables, kindPlainSecret, Warning, v.At)
+		f := finding(AtVariables, kindPlainSecret, Warning, place(v.At))
 		f.pieces.Variable, f.entryVariable = variable, variable
 		f.problem = &clientconfig.Problem{Kind: kindPlainSecret, At: v.At, Path: v.Path, Server: x.server.Name.Text}
 		f.Evidence = []string{where(part, variable) + " holds a secret in clear"}

@@ -188,7 +188,6 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"variables.asked":             nothingToDo,
 	"variables.plain_secret":      plainSecret,
 
-	"resolve.command_not_found":      innerCommandNotFound, // or its interpreter
 	"resolve.permission_denied":      notExecutable,
 	"resolve.script_missing":         scriptMissing,
 	"resolve.cwd_missing":            folderMissing,
@@ -200,7 +199,7 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 
 	"runtime_version":       runtimeVersion,
 	"missing_env_var":       missingVariable,
-	"command_not_found":     innerCommandNotFound,
+	"command_not_found":     innerCommandNotFound, // the command itself, its interpreter, or what it starts
 	"connection_refused":    connectionRefused,
 	"timeout":               timedOut,
 	"server_hung":           timedOut,
@@ -221,7 +220,6 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"server_crashed":        reported,
 	"unknown":               reported,
 
-	"pure.stdout_pollution":     polluted,
 	"stdout_pollution":          polluted,
 	"tools.none":                noTools,
 	"schemas.schema_rejected":   schemaRejected,

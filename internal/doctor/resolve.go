@@ -95,8 +95,8 @@ func (at *site) folderMissing(s *clientconfig.Server) (Finding, bool) {
 }
 
 // resolving is a finding about one value of an entry.
-func resolving(kind string, severity Severity, s *clientconfig.Server, v clientconfig.Value) Finding {
-	f := finding(AtResolve, kind, severity, v.At)
+func resolving[K ~string](kind K, severity Severity, s *clientconfig.Server, v clientconfig.Value) Finding {
+	f := finding(AtResolve, kind, severity, place(v.At))
 	if v.At.Line == 0 {
 		f.At = place(s.At)
 	}
@@ -110,24 +110,24 @@ func (at *site) program(s *clientconfig.Server, command string) (string, Finding
 	missing := errors.Is(err, machine.ErrProgramMissing)
 	switch {
 	case missing && at.isLine(command):
-		f := resolving(string(clientconfig.CommandHoldsArgs), Broken, s, s.Command)
+		f := resolving(clientconfig.CommandHoldsArgs, Broken, s, s.Command)
 		f.Stage, f.ID = AtShape, string(AtShape)+"."+f.Kind
 		f.Explanation = problemWords(s.Client, *f.problem)
 		return "", f, true
 	case missing:
-		f := resolving(string(fault.CommandNotFound), Broken, s, s.Command)
+		f := resolving(fault.CommandNotFound, Broken, s, s.Command)
 		f.pieces.Command = command
 		f.Evidence, f.Explanation = at.notFound(s, command)
 		return "", f, true
 	case err != nil:
-		f := resolving(string(fault.PermissionDenied), Broken, s, s.Command)
+		f := resolving(fault.PermissionDenied, Broken, s, s.Command)
 		f.pieces.Command, f.pieces.Path = command, file
 		f.Evidence = []string{secret.Scrub(file) + " " + err.Error()}
 		f.Explanation = fmt.Sprintf("The command leads to a file that %s.", err)
 		return "", f, true
 	}
 	if interpreter, missing := at.interpreterMissing(file); missing {
-		f := resolving(string(fault.CommandNotFound), Broken, s, s.Command)
+		f := resolving(fault.CommandNotFound, Broken, s, s.Command)
 		f.pieces.Command = interpreter
 		f.Evidence = []string{secret.Scrub(file) + " wants to be run by " + interpreter, at.searched()}
 		f.Explanation = fmt.Sprintf("The program is there, but it is a script for %q, and that is not found in the PATH that %s gives its servers.", interpreter, s.Client.Name)
@@ -347,7 +347,7 @@ func upperCasePackage(s *clientconfig.Server, l launch) (Finding, bool) {
 	if !ok || strings.ToLower(name) == name {
 		return Finding{}, false
 	}
-	f := resolving(string(fault.PackageNotFound), Broken, s, argument(s, l.at))
+	f := resolving(fault.PackageNotFound, Broken, s, argument(s, l.at))
 	f.pieces.Command, f.pieces.Package = l.words[0], l.id
 	f.Evidence = []string{l.id + " has capital letters"}
 	f.Explanation = fmt.Sprintf("The npm registry takes no capital letters in names, so there is no %q.", name)

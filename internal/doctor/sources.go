@@ -113,7 +113,7 @@ func (d *Doctor) deprecation(s *clientconfig.Server) []Finding {
 	if word == "" {
 		return nil
 	}
-	f := finding(AtResolve, kindDeprecated, Warning, s.At)
+	f := finding(AtResolve, kindDeprecated, Warning, place(s.At))
 	f.Explanation = fmt.Sprintf("This server is marked as %s.", word)
 	if why != "" {
 		f.Evidence = []string{why}
