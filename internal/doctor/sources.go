@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/machine"
-	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 // fixes returns what could be done about a finding, the best first.
@@ -53,9 +51,8 @@ func (d *Doctor) sources(c *Case) sources {
 	}
 	s.speaks = func(ctx context.Context) clientconfig.Transport { return d.transport(ctx, c) }
 	if entry, there := d.published(c.server); there {
-		s.page = entry.Help()
+		s.page, s.variables = entry.Help(), variablesOf(entry, c.server)
 	}
-	s.variables = d.known(c.server)
 	return s
 }
 
@@ -71,55 +68,6 @@ func (d *Doctor) transport(ctx context.Context, c *Case) clientconfig.Transport 
 	}
 	start.Transport, start.Timeout = clientconfig.Unknown, d.timeout()
 	return d.Probe(ctx, start).Transport
-}
-
-// known are the variables that the registry has for the package or the URL of an
-// entry.
-func (d *Doctor) known(s *clientconfig.Server) []registry.Variable {
-	entry, there := d.published(s)
-	if !there {
-		return nil
-	}
-	if s.URL.Text != "" {
-		r, _ := entry.FindRemote(s.URL.Text)
-		return r.Headers
-	}
-	l := launchOf(argvOf(s))
-	p, _ := entry.Find(l.registry, l.id)
-	return p.Variables
-}
-
-// published finds the entry of the registry for a server.
-func (d *Doctor) published(s *clientconfig.Server) (registry.Entry, bool) {
-	if d.Registry == nil {
-		return registry.Entry{}, false
-	}
-	if s.URL.Text != "" {
-		return d.Registry.Remote(s.URL.Text)
-	}
-	l := launchOf(argvOf(s))
-	return d.Registry.Package(l.registry, l.id)
-}
-
-// deprecation: the registry says that a server should not be used any more. It is
-// said and nothing else: what replaces it is another program.
-func (d *Doctor) deprecation(s *clientconfig.Server) []Finding {
-	entry, _ := d.published(s)
-	word := map[registry.Status]string{registry.Deprecated: "deprecated", registry.Deleted: "deleted"}[entry.Status]
-	why := entry.StatusMessage
-	if remote, there := entry.FindRemote(s.URL.Text); there && remote.Gone != "" && s.URL.Text != "" {
-		word, why = "gone", remote.Gone
-	}
-	if word == "" {
-		return nil
-	}
-	f := finding(AtResolve, kindDeprecated, Warning, place(s.At))
-	f.Explanation = fmt.Sprintf("This server is marked as %s.", word)
-	if why != "" {
-		f.Evidence = []string{why}
-	}
-	f.Help = entry.Help()
-	return []Finding{f}
 }
 
 // composePorts are those of the first folder that has a compose file.
