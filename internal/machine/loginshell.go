@@ -65,7 +65,7 @@ func (p *Programs) askShell(ctx context.Context) (string, error) {
 	if shell == "" {
 		shell = "/bin/sh"
 	}
-	if !filepath.IsAbs(shell) || p.search().executable(shell) != nil {
+	if !filepath.IsAbs(shell) || executable(shell, p.os()) != nil {
 		return "", fmt.Errorf("%w: it cannot be started", ErrNoLoginPath)
 	}
 	flags := [][]string{{"-l", "-i"}, {"-l"}}

@@ -174,6 +174,10 @@ func (s Search) spellings(name string) []string {
 	return files
 }
 
+// executable says why a file cannot be started on this operating system, nil if it
+// can.
+func executable(file, goos string) error { return Search{OS: OS(goos)}.executable(file) }
+
 func (s Search) executable(file string) error {
 	stat := s.Stat
 	if stat == nil {
