@@ -189,6 +189,29 @@ func TestVariablesAreSeenAsTheClientSeesThem(t *testing.T) {
 	}
 }
 
+func TestAReferenceIsSpeltAsTheClientReadsIt(t *testing.T) {
+	plain := Reference{Name: "TOKEN"}
+	for _, test := range []struct {
+		client, part string
+		r            Reference
+		want         string
+	}{
+		{"claude-code", "env", plain, "${TOKEN}"},
+		{"claude-code", "env", Reference{Name: "HOST", Default: "x", HasDefault: true}, "${HOST:-x}"},
+		{"claude-code", "cwd", plain, ""},
+		{"cursor", "env", plain, "${env:TOKEN}"},
+		{"cursor", "env", Reference{Name: "HOST", Default: "x", HasDefault: true}, ""},
+		{"gemini-cli", "env", plain, "$TOKEN"},
+		{"continue", "env", plain, ""},
+		{"continue", "env", Reference{Name: "TOKEN", Source: Secret}, "${{ secrets.TOKEN }}"},
+		{"codex", "env", plain, ""},
+	} {
+		if got := ByID(test.client).Refer(test.part, test.r); got != test.want {
+			t.Errorf("%s, %s, %+v: %q, want %q", test.client, test.part, test.r, got, test.want)
+		}
+	}
+}
+
 func knownForm(form string) bool {
 	for _, f := range forms {
 		if f.form == form {

@@ -269,7 +269,9 @@ func (x *expansion) foreign(part, variable string, v clientconfig.Value, r clien
 	if part == "args" && (r.Form == "$NAME" || r.Form == "%NAME%") {
 		f.Severity = Warning // it may be meant as it stands
 	}
-	f.problem.Want = respelt(x.client, part, r)
+	if r.Source == clientconfig.Environment {
+		f.problem.Want = x.client.Refer(part, r)
+	}
 	f.Explanation = fmt.Sprintf("%s does not replace %s here; the server is given these very characters.", x.client.Name, r.Text)
 	if f.problem.Want != "" {
 		f.Explanation = fmt.Sprintf("%s does not know the spelling %s; it writes %s.", x.client.Name, r.Text, f.problem.Want)
@@ -290,7 +292,7 @@ func (x *expansion) asked(v clientconfig.Value, r clientconfig.Reference) {
 // cause only if the server then fails. Nothing works with a command, an argument
 // or an address that is not there.
 func (x *expansion) finding(kind, part, variable string, v clientconfig.Value, r clientconfig.Reference) Finding {
-	f := finding(AtVariables, kind, Broken, v.At)
+	f := finding(AtVariables, kind, Broken, place(v.At))
 	if part == "env" || part == "headers" {
 		f.Severity = Warning
 	}
@@ -302,10 +304,6 @@ func (x *expansion) finding(kind, part, variable string, v clientconfig.Value, r
 	}
 	f.Evidence = []string{where(part, variable) + " refers to " + r.Name}
 	return f
-}
-
-func finding(stage Stage, kind string, severity Severity, at clientconfig.Position) Finding {
-	return Finding{ID: string(stage) + "." + kind, Stage: stage, Kind: kind, Severity: severity, At: place(at), Confidence: 1}
 }
 
 // where names a part of an entry in words.
@@ -329,24 +327,6 @@ func (x *expansion) own(name string) bool {
 		slices.ContainsFunc(x.server.EnvFrom, func(v clientconfig.Value) bool { return x.env.same(v.Text, name) })
 }
 
-// respelt is a reference in the spelling of a client, "" if it has none for this
-// part of an entry.
-func respelt(c *clientconfig.Client, part string, r clientconfig.Reference) string {
-	if !slices.Contains(c.Variables.In, part) || r.Source != clientconfig.Environment {
-		return ""
-	}
-	for _, form := range c.Variables.Forms {
-		if r.HasDefault != strings.Contains(form, "DEFAULT") {
-			continue
-		}
-		spelt := strings.Replace(strings.Replace(form, "DEFAULT", r.Default, 1), "NAME", r.Name, 1)
-		if refs := c.References(part, spelt); len(refs) == 1 && refs[0].Source == clientconfig.Environment && refs[0].Expanded {
-			return spelt
-		}
-	}
-	return ""
-}
-
 func isShell(command string) bool {
 	switch programName(command) {
 	case "sh", "bash", "zsh", "dash", "fish", "ksh", "cmd", "powershell", "pwsh":
@@ -359,7 +339,7 @@ func isShell(command string) bool {
 // of path.
 func programName(command string) string {
 	name := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
-	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
 		name = strings.TrimSuffix(name, ending)
 	}
 	return name
@@ -452,7 +432,7 @@ func (x *expansion) look(part, variable string, v clientconfig.Value) {
 		return
 	}
 	if isPlaceholder(part, v.Text) {
-		f := finding(AtVariables, kindPlaceholder, Warning, v.At)
+		f := finding(AtVariables, kindPlaceholder, Warning, place(v.At))
 		f.pieces.Variable, f.entryVariable = variable, variable
 		f.problem = &clientconfig.Problem{Kind: kindPlaceholder, At: v.At, Path: v.Path, Server: x.server.Name.Text}
 		f.Evidence = []string{where(part, variable) + " holds the text of an example"}
@@ -461,7 +441,7 @@ func (x *expansion) look(part, variable string, v clientconfig.Value) {
 		return
 	}
 	if x.server.Scope == "project" && isPlainSecret(part, variable, v.Text) {
-		f := finding(AtVariables, kindPlainSecret, Warning, v.At)
+		f := finding(AtVariables, kindPlainSecret, Warning, place(v.At))
 		f.pieces.Variable, f.entryVariable = variable, variable
 		f.problem = &clientconfig.Problem{Kind: kindPlainSecret, At: v.At, Path: v.Path, Server: x.server.Name.Text}
 		f.Evidence = []string{where(part, variable) + " holds a secret in clear"}

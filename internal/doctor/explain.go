@@ -85,7 +85,7 @@ var ownKinds = map[string]kindWords{
 	string(clientconfig.WrongName):        {"The client does not know a field of the entry; another client may.", "mcpmend heal renames it where the right name is certain"},
 	string(clientconfig.NoName):           {"An entry of a list has no name.", "give it one"},
 
-	"shadowed":               {"Another entry of the same name wins, because its file is closer to the project.", "rename or remove one of them"},
+	kindShadowed:             {"Another entry of the same name wins, because its file is closer to the project.", "rename or remove one of them"},
 	kindAsked:                {"The client asks for this value when it starts the server, so it cannot be started without you.", "nothing is wrong"},
 	kindUnset:                {"The entry refers to a variable that is not set where the client is started.", "set the variable before the client starts"},
 	kindForeignReference:     {"The entry refers to a variable in the spelling of another client, so the server gets the reference itself.", "mcpmend heal writes it in this client's spelling"},
@@ -97,5 +97,6 @@ var ownKinds = map[string]kindWords{
 	kindWindowsShim:          {"On Windows npx and its like are scripts, which this client cannot start by themselves.", "mcpmend heal puts cmd /c before it"},
 	kindNpxWithoutYes:        {"npx asks before it fetches a package, and nobody can answer.", "mcpmend heal adds -y"},
 	kindDockerDetached:       {"docker run -d leaves the container alone at once, so nobody can talk to it.", "mcpmend heal removes -d"},
+	kindNoTools:              {"The server works and lists no tools, so a model cannot do anything with it.", "look in its documentation whether it wants a setting or a sign-in first"},
 	kindDockerNotInteractive: {"docker run without -i closes the container's standard input, and the server ends.", "mcpmend heal adds -i"},
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 // A FixKind is what can be said of all fixes of one name.
@@ -81,7 +83,7 @@ var fixKinds = []FixKind{
 // sources are what fixes know beyond the case: each is asked when a fix needs it.
 // Any of them may be missing, and then the fix is not offered.
 type sources struct {
-	os     string // as in GOOS
+	os     machine.OS
 	home   string
 	system clientconfig.System
 	// project is the folder the client was opened in, "" for none.
@@ -94,20 +96,18 @@ type sources struct {
 	path string
 	// programs finds a program where the client does not look: login shell, version
 	// managers. The best comes first.
-	programs func(context.Context, string) []program
+	programs func(ctx context.Context, name string) []machine.Found
 	// names are the variables in the user's environment that the client can see,
 	// dotenv those that stand in .env files.
 	names  []string
-	dotenv []envName
-	// near picks names that may mean the same as the wanted one, the likeliest first.
-	near func(want string, have []string) []string
+	dotenv []machine.DotenvName
 	// ports are what docker compose publishes.
-	ports func(context.Context) []publishedPort
+	ports func(context.Context) machine.Ports
 	// answers says whether somebody listens.
 	answers func(ctx context.Context, host string, port int) bool
 	// variables are those that the registry knows for this server, page is where it
 	// sends people for help.
-	variables []variable
+	variables []registry.Variable
 	page      string
 	// speaks finds out by trying what a URL speaks.
 	speaks func(context.Context) clientconfig.Transport
@@ -118,22 +118,6 @@ type sources struct {
 	// be known here.
 	usedBy func(folder string) (used, known bool)
 }
-
-type (
-	program       struct{ path, from, version string }
-	envName       struct{ name, file string }
-	publishedPort struct {
-		service           string
-		target, published int
-	}
-	variable struct {
-		name             string
-		required, secret bool
-		otherwise        bool // the entry gives it in another way, such as by a flag
-		mistaken         []string
-		help             string
-	}
-)
 
 // A treatment is one finding of one case and all that its fixes are made from.
 type treatment struct {
@@ -204,7 +188,6 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"variables.asked":             nothingToDo,
 	"variables.plain_secret":      plainSecret,
 
-	"resolve.command_not_found":      innerCommandNotFound, // or its interpreter
 	"resolve.permission_denied":      notExecutable,
 	"resolve.script_missing":         scriptMissing,
 	"resolve.cwd_missing":            folderMissing,
@@ -216,7 +199,7 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 
 	"runtime_version":       runtimeVersion,
 	"missing_env_var":       missingVariable,
-	"command_not_found":     innerCommandNotFound,
+	"command_not_found":     innerCommandNotFound, // the command itself, its interpreter, or what it starts
 	"connection_refused":    connectionRefused,
 	"timeout":               timedOut,
 	"server_hung":           timedOut,
@@ -237,7 +220,6 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"server_crashed":        reported,
 	"unknown":               reported,
 
-	"pure.stdout_pollution":     polluted,
 	"stdout_pollution":          polluted,
 	"tools.none":                noTools,
 	"schemas.schema_rejected":   schemaRejected,
@@ -322,16 +304,9 @@ func (t *treatment) problem() (clientconfig.Problem, bool) {
 
 func (s *sources) fileExists(path string) bool { return s.exists != nil && s.exists(path) }
 
-func (s *sources) find(ctx context.Context, name string) []program {
+func (s *sources) find(ctx context.Context, name string) []machine.Found {
 	if s.programs == nil || name == "" {
 		return nil
 	}
 	return s.programs(ctx, name)
-}
-
-func (s *sources) nearest(want string, have []string) []string {
-	if s.near == nil {
-		return nil
-	}
-	return s.near(want, have)
 }

@@ -15,26 +15,20 @@ import (
 // reference spells a reference to a variable of the environment as the client
 // does in a part of an entry; "" if it has no way.
 func (t *treatment) reference(part, name string) string {
-	v := &t.client.Variables
-	if !slices.Contains(v.In, part) || t.client.ID == "kiro" { // Kiro wants each name approved in its settings
+	if t.client.ID == "kiro" { // wants each name approved in its settings
 		return ""
 	}
-	for _, form := range v.Forms { // the first is the client's favourite
-		if slices.Contains([]string{"${env:NAME}", "${NAME}", "{env:NAME}", "$NAME", "%NAME%"}, form) {
-			return strings.Replace(form, "NAME", name, 1)
-		}
-	}
-	return ""
+	return t.client.Refer(part, clientconfig.Reference{Name: name})
 }
 
 // help is the page of the registry for a variable, which the finding gets, too.
 func (t *treatment) help(name string) string {
 	for _, v := range t.variables {
-		if v.name == name && v.help != "" {
+		if v.Name == name && v.Help != "" {
 			if t.f.Help == "" {
-				t.f.Help = v.help
+				t.f.Help = v.Help
 			}
-			return v.help
+			return v.Help
 		}
 	}
 	return t.f.Help
@@ -59,8 +53,8 @@ func (t *treatment) setVariable(name string) Fix {
 		}
 	}
 	for _, d := range t.dotenv {
-		if d.name == name {
-			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.file, t.client.Name)
+		if d.Name == name && !d.Empty {
+			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.File, t.client.Name)
 			break
 		}
 	}
@@ -73,7 +67,7 @@ func (t *treatment) setVariable(name string) Fix {
 func unsetVariable(_ context.Context, t *treatment) []Fix {
 	name := t.f.pieces.Variable
 	var fixes []Fix
-	for _, other := range t.nearest(name, t.names) {
+	for _, other := range nearNames(name, t.names) {
 		var edits []Edit
 		for _, p := range parts(t.server) {
 			for _, r := range t.client.References(p.kind, p.Text) {
@@ -200,7 +194,7 @@ func missingVariable(_ context.Context, t *treatment) []Fix {
 	}
 	if !inEntry {
 		fixes = append(fixes, t.renamed(name)...)
-		for _, other := range t.nearest(name, t.names) {
+		for _, other := range nearNames(name, t.names) {
 			if other != name {
 				fixes = append(fixes, t.refer("reference_other_name", name, other, passed())...)
 			}
@@ -233,7 +227,7 @@ func (t *treatment) renamed(name string, mistaken ...string) []Fix {
 	}
 	var fixes []Fix
 	others := slices.DeleteFunc(slices.Clone(mistaken), func(m string) bool { return !slices.Contains(have, m) })
-	for _, near := range t.nearest(name, have) {
+	for _, near := range nearNames(name, have) {
 		if near != name && !slices.Contains(others, near) {
 			others = append(others, near)
 		}
@@ -251,11 +245,12 @@ func (t *treatment) renamed(name string, mistaken ...string) []Fix {
 // variable that the registry knows by another name.
 func authFailed(_ context.Context, t *treatment) []Fix {
 	var fixes []Fix
+	set := func(name string) bool { _, there := envOf(t.server, name); return there }
 	if t.server != nil {
 		for _, v := range t.variables {
-			if _, there := envOf(t.server, v.name); v.required && !there && !v.otherwise {
-				t.help(v.name)
-				fixes = append(fixes, t.renamed(v.name, v.mistaken...)...)
+			if v.Required && !v.Given(set, argvOf(t.server)) {
+				t.help(v.Name)
+				fixes = append(fixes, t.renamed(v.Name, v.Mistaken...)...)
 			}
 		}
 	}
@@ -280,8 +275,8 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 // accepted.
 func (t *treatment) secretVariable() string {
 	for _, v := range t.variables {
-		if _, there := envOf(t.server, v.name); v.secret && there {
-			return v.name
+		if _, there := envOf(t.server, v.Name); v.Secret && there {
+			return v.Name
 		}
 	}
 	if t.server != nil {

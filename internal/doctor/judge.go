@@ -62,10 +62,10 @@ func diagnosed(c *Case, saw *Sighting, dg fault.Diagnosis) *Finding {
 	if n := len(saw.Steps); n > 0 {
 		stage = saw.Steps[n-1].Stage
 	}
-	return &Finding{
-		ID: string(stage) + "." + string(dg.Kind), Stage: stage, Kind: string(dg.Kind), Severity: Broken, At: c.At,
-		Evidence: evidence(saw, dg), Explanation: secret.Scrub(dg.Explanation), Confidence: dg.Confidence, pieces: dg.Pieces, hint: secret.Scrub(dg.SuggestedFix),
-	}
+	f := finding(stage, dg.Kind, Broken, c.At)
+	f.Evidence, f.Explanation, f.Confidence = evidence(saw, dg), secret.Scrub(dg.Explanation), dg.Confidence
+	f.pieces, f.hint = dg.Pieces, secret.Scrub(dg.SuggestedFix)
+	return &f
 }
 
 // evidence lists what was seen, the most telling first.
@@ -150,12 +150,10 @@ func wrongTransport(c *Case, saw *Sighting) *Finding {
 	if c.server.Type.Path != nil {
 		at = place(c.server.Type.At)
 	}
-	return &Finding{
-		ID: string(AtHandshake) + "." + string(fault.TransportMismatch), Stage: AtHandshake, Kind: string(fault.TransportMismatch),
-		Severity: Broken, At: at, Confidence: 1,
-		Evidence:    []string{fmt.Sprintf("the entry says %s, the server speaks %s", transportName(want), transportName(have))},
-		Explanation: fmt.Sprintf("%s would speak %s to a server that speaks %s.", c.file.Client.Name, transportName(want), transportName(have)),
-	}
+	f := finding(AtHandshake, fault.TransportMismatch, Broken, at)
+	f.Evidence = []string{fmt.Sprintf("the entry says %s, the server speaks %s", transportName(want), transportName(have))}
+	f.Explanation = fmt.Sprintf("%s would speak %s to a server that speaks %s.", c.file.Client.Name, transportName(want), transportName(have))
+	return &f
 }
 
 func transportName(t clientconfig.Transport) string {
@@ -174,15 +172,12 @@ func noise(c *Case, saw *Sighting) []Finding {
 	if len(saw.Noise) == 0 {
 		return nil
 	}
-	var lines []string
+	f := finding(AtPure, fault.StdoutPollution, Warning, c.At)
 	for _, l := range saw.Noise[:min(len(saw.Noise), 3)] {
-		lines = append(lines, "stdout: "+secret.Scrub(l))
+		f.Evidence = append(f.Evidence, "stdout: "+secret.Scrub(l))
 	}
-	return []Finding{{
-		ID: string(AtPure) + "." + string(fault.StdoutPollution), Stage: AtPure, Kind: string(fault.StdoutPollution),
-		Severity: Warning, At: c.At, Evidence: lines, Confidence: 1,
-		Explanation: "The server writes lines to standard output that are no messages; some clients close the connection over that.",
-	}}
+	f.Explanation = "The server writes lines to standard output that are no messages; some clients close the connection over that."
+	return []Finding{f}
 }
 
 func isBusy(k fault.Kind) bool {
