@@ -222,8 +222,11 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	case d.needsApproval(c.server, c.file):
 		c.close(nil, found)
 		c.State = Pending
-		c.Runs = wouldRun(c.server)
-		c.Approve = d.fingerprint(c.server, c.file)
+		b := d.bond(c.server, c.file)
+		if c.Approve = b.hash; d.Approvals != nil {
+			c.Changed = d.Approvals.changed(b)
+		}
+		c.Runs = wouldRun(c.server, c.Changed)
 	default:
 		d.probe(ctx, c, start, found)
 	}

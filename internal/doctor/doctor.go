@@ -152,6 +152,9 @@ type Case struct {
 	Stderr []string `json:"stderr,omitempty"`
 	// Approve is the hash that approves a Pending command.
 	Approve string `json:"approve,omitempty"`
+	// Changed are scripts of the project that a Pending command names and that are
+	// not what they were when it was approved.
+	Changed []string `json:"changed,omitempty"`
 	// Runs is the command or URL, safe to be shown.
 	Runs string `json:"runs,omitempty"`
 	// Took is how long it was under examination.

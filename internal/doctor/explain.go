@@ -68,6 +68,7 @@ var ownKinds = map[string]kindWords{
 	string(clientconfig.Empty):          {"The file is empty, which some clients take for an error.", "mcpmend heal writes {} into it"},
 	string(clientconfig.Comment):        {"The client reads strict JSON, and a comment makes it lose the whole file.", "mcpmend heal removes the comment"},
 	string(clientconfig.TrailingComma):  {"The client reads strict JSON, and a comma before a closing bracket makes it lose the whole file.", "mcpmend heal removes the comma"},
+	string(clientconfig.ByteOrderMark):  {"The file begins with a byte order mark, as Windows PowerShell writes it; it cannot be seen, and the client loses the whole file over it.", "mcpmend heal removes the mark"},
 	string(clientconfig.DuplicateKey):   {"A name stands twice in the same object; only the last one counts.", "remove one of them"},
 	string(clientconfig.WrongKey):       {"The servers stand under a key of another client, such as \"servers\" instead of \"mcpServers\".", "mcpmend heal renames the key"},
 	string(clientconfig.NoKey):          {"The servers stand at the top of the file and not under the key that the client reads.", "mcpmend heal puts them under it"},
