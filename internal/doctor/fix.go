@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -99,6 +100,13 @@ type sources struct {
 	// dotenv those that stand in .env files.
 	names  []string
 	dotenv []envName
+	// lost says whether a variable is set where we run and does not reach the server.
+	lost func(name string) bool
+	// desktop: the client has only what the desktop gives it.
+	desktop bool
+	// waits is how long the client waits for the server to start; 0 is what it does by
+	// itself.
+	waits time.Duration
 	// near picks names that may mean the same as the wanted one, the likeliest first.
 	near func(want string, have []string) []string
 	// ports are what docker compose publishes.
@@ -153,6 +161,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	if t.client == nil {
 		t.client = &clientconfig.Client{ID: c.Client, Name: "the client"}
 	}
+	if t.waits == 0 {
+		t.waits = time.Duration(t.client.Waits) * time.Second
+	}
 	treat := treatments[f.ID]
 	if treat == nil {
 		treat = treatments[f.Kind]
@@ -162,6 +173,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 		all = treat(ctx, t)
 	} else {
 		all = []Fix{t.explained()}
+	}
+	if f.lost {
+		all = slices.Concat(missingVariable(ctx, t), all)
 	}
 	if t.file == nil { // what stands in no file can only be mended by whoever typed it
 		all = slices.DeleteFunc(all, func(fix Fix) bool { return fix.Class != Never })
@@ -220,6 +234,7 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"connection_refused":    connectionRefused,
 	"timeout":               timedOut,
 	"server_hung":           timedOut,
+	"handshake.slow":        slowStart,
 	"auth_failed":           authFailed,
 	"transport_mismatch":    transportMismatch,
 	"permission_denied":     permissionDenied,

@@ -47,11 +47,18 @@ func (t *treatment) setVariable(name string) Fix {
 		does = "set the variable that the server asks for"
 	}
 	run := ""
-	switch {
-	case t.client.GUI && t.client.Entry.Env != "":
-		does += fmt.Sprintf(" under %q of %q in %s, or in the environment that %s is started with", t.client.Entry.Env, t.c.Name, t.c.At.File, t.client.Name)
-	case t.client.Entry.EnvFrom != "" && t.client.Inherits == "few":
-		does += fmt.Sprintf(" in your environment and name it under %q of %q in %s", t.client.Entry.EnvFrom, t.c.Name, t.c.At.File)
+	e := &t.client.Entry
+	switch kept := withholds(t.client, &environ{os: t.os}, name, ""); {
+	case e.EnvFrom != "" && kept:
+		does += fmt.Sprintf(" in your environment and name it under %q of %q in %s", e.EnvFrom, t.c.Name, t.c.At.File)
+	case e.Env != "" && kept: // nothing else reaches its servers
+		does += fmt.Sprintf(" under %q of %q in %s", e.Env, t.c.Name, t.c.At.File)
+	case e.Env != "" && t.desktop:
+		where, line := t.forDesktop(name)
+		does += fmt.Sprintf(" under %q of %q in %s, or %s", e.Env, t.c.Name, t.c.At.File, where)
+		run = line
+	case e.Env != "" && t.client.GUI:
+		does += fmt.Sprintf(" under %q of %q in %s, or in the environment that %s is started with", e.Env, t.c.Name, t.c.At.File, t.client.Name)
 	default:
 		does += fmt.Sprintf(" before %s starts", t.client.Name)
 		if name != "" && t.os != "windows" {
@@ -68,6 +75,21 @@ func (t *treatment) setVariable(name string) Fix {
 		does += "; get one at " + help
 	}
 	return never("set_variable", run, "%s", does)
+}
+
+// forDesktop says where a variable is set for everything that the desktop starts,
+// and the line that does it with the value that the terminal has.
+func (t *treatment) forDesktop(name string) (where, line string) {
+	switch t.os {
+	case "windows":
+		return fmt.Sprintf("for your account in the settings of Windows, and start %s again", t.client.Name), ""
+	case "darwin":
+		if name != "" && t.lost != nil && t.lost(name) {
+			line = fmt.Sprintf(`launchctl setenv %s "$%s"`, name, name)
+		}
+		return fmt.Sprintf("for all apps by launchctl setenv, and start %s again", t.client.Name), line
+	}
+	return "for all apps in ~/.config/environment.d, and sign in to the desktop again", ""
 }
 
 func unsetVariable(_ context.Context, t *treatment) []Fix {

@@ -15,6 +15,7 @@ const (
 	kindPlaceholder      = "placeholder"
 	kindPlainSecret      = "plain_secret"
 	kindDeprecated       = "deprecated"
+	kindSlow             = "slow"
 )
 
 // problemStages says on which rung a problem of a file stands, and whether the
