@@ -40,31 +40,50 @@ func (t *treatment) help(name string) string {
 	return t.f.Help
 }
 
-// setVariable says what a person has to do about a variable that is not set.
+// setVariable says what a person has to do about a variable that the server misses.
 func (t *treatment) setVariable(name string) Fix {
-	does := fmt.Sprintf("set %s", name)
+	entry := fmt.Sprintf("under %q of %q in %s", t.client.Entry.Env, t.c.Name, t.c.At.File)
+	switch kept := withholds(t.client, &environ{os: t.os}, name, ""); {
+	case t.client.Entry.EnvFrom != "" && kept:
+		return t.set(name, "", "in your environment and name it under %q of %q in %s", t.client.Entry.EnvFrom, t.c.Name, t.c.At.File)
+	case t.client.Entry.Env != "" && kept: // nothing else reaches its servers
+		return t.set(name, "", "%s", entry)
+	case t.client.Entry.Env != "" && t.client.GUI:
+		where, run := t.forClient(name)
+		return t.set(name, run, "%s, or %s", entry, where)
+	}
+	where, run := t.forClient(name)
+	return t.set(name, run, "%s", where)
+}
+
+// forClient says where a variable is set for the client itself, and the line that
+// does it, if there is one.
+func (t *treatment) forClient(name string) (where, run string) {
+	switch {
+	case t.desktop && t.os == "windows":
+		return fmt.Sprintf("for your account in the settings of Windows, and start %s again", t.client.Name), ""
+	case t.desktop && t.os == "darwin":
+		if name != "" && t.lost != nil && t.lost(name) {
+			run = fmt.Sprintf(`launchctl setenv %s "$%s"`, name, name) // with the value that the terminal has
+		}
+		return fmt.Sprintf("for all apps by launchctl setenv, and start %s again", t.client.Name), run
+	case t.desktop:
+		return "for all apps in ~/.config/environment.d, and sign in to the desktop again", ""
+	case t.client.GUI:
+		return fmt.Sprintf("in the environment that %s is started with", t.client.Name), ""
+	case name != "" && t.os != "windows":
+		run = "export " + name + "="
+	}
+	return fmt.Sprintf("before %s starts", t.client.Name), run
+}
+
+// set is a fix for a person, with what else is known about the variable.
+func (t *treatment) set(name, run, format string, args ...any) Fix {
+	does := "set " + name
 	if name == "" {
 		does = "set the variable that the server asks for"
 	}
-	run := ""
-	e := &t.client.Entry
-	switch kept := withholds(t.client, &environ{os: t.os}, name, ""); {
-	case e.EnvFrom != "" && kept:
-		does += fmt.Sprintf(" in your environment and name it under %q of %q in %s", e.EnvFrom, t.c.Name, t.c.At.File)
-	case e.Env != "" && kept: // nothing else reaches its servers
-		does += fmt.Sprintf(" under %q of %q in %s", e.Env, t.c.Name, t.c.At.File)
-	case e.Env != "" && t.desktop:
-		where, line := t.forDesktop(name)
-		does += fmt.Sprintf(" under %q of %q in %s, or %s", e.Env, t.c.Name, t.c.At.File, where)
-		run = line
-	case e.Env != "" && t.client.GUI:
-		does += fmt.Sprintf(" under %q of %q in %s, or in the environment that %s is started with", e.Env, t.c.Name, t.c.At.File, t.client.Name)
-	default:
-		does += fmt.Sprintf(" before %s starts", t.client.Name)
-		if name != "" && t.os != "windows" {
-			run = "export " + name + "="
-		}
-	}
+	does += " " + fmt.Sprintf(format, args...)
 	for _, d := range t.dotenv {
 		if d.name == name {
 			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.file, t.client.Name)
@@ -75,21 +94,6 @@ func (t *treatment) setVariable(name string) Fix {
 		does += "; get one at " + help
 	}
 	return never("set_variable", run, "%s", does)
-}
-
-// forDesktop says where a variable is set for everything that the desktop starts,
-// and the line that does it with the value that the terminal has.
-func (t *treatment) forDesktop(name string) (where, line string) {
-	switch t.os {
-	case "windows":
-		return fmt.Sprintf("for your account in the settings of Windows, and start %s again", t.client.Name), ""
-	case "darwin":
-		if name != "" && t.lost != nil && t.lost(name) {
-			line = fmt.Sprintf(`launchctl setenv %s "$%s"`, name, name)
-		}
-		return fmt.Sprintf("for all apps by launchctl setenv, and start %s again", t.client.Name), line
-	}
-	return "for all apps in ~/.config/environment.d, and sign in to the desktop again", ""
 }
 
 func unsetVariable(_ context.Context, t *treatment) []Fix {
@@ -110,7 +114,9 @@ func unsetVariable(_ context.Context, t *treatment) []Fix {
 			fixes = append(fixes, t.fix("reference_other_name", Ask, does, edits...)...)
 		}
 	}
-	return or(fixes, t.setVariable(name))
+	// The client looks for it in its own environment, so the entry cannot set it.
+	where, run := t.forClient(name)
+	return or(fixes, t.set(name, run, "%s", where))
 }
 
 // foreignReference respells references of other clients, or names the variable in
