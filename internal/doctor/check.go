@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
@@ -199,6 +200,10 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	c.climbed(AtVariables)
 	if start.URL == "" {
 		resolved := d.resolve(c.server, start)
+		if asked := d.withLoginPath(ctx, c, resolved); asked != nil {
+			start, _ = asked.start(c.server, c.file)
+			resolved = asked.resolve(c.server, start)
+		}
 		if b := firstBroken(resolved); b != nil {
 			if reason := blame(found, b); reason != b {
 				b, resolved = reason, nil // what follows from it goes without saying
@@ -232,6 +237,28 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	}
 }
 
+// withLoginPath is a doctor who has the PATH of the login shell, for a client that
+// asks that shell: we may have been started by something that has not. nil if the
+// program is found without it, or not even so.
+func (d *Doctor) withLoginPath(ctx context.Context, c *Case, resolved []Finding) *Doctor {
+	_, as := d.expansion(c.server, c.file)
+	b := firstBroken(resolved)
+	if b == nil || b.Kind != string(fault.CommandNotFound) || !d.asksShell(as) || d.Programs == nil {
+		return nil
+	}
+	path, err := d.Programs.LoginPath(ctx)
+	if err != nil {
+		return nil
+	}
+	asked := *d
+	asked.Environ = append(slices.Clone(d.Environ), "PATH="+path)
+	start, _ := asked.start(c.server, c.file)
+	if firstBroken(asked.resolve(c.server, start)) != nil {
+		return nil
+	}
+	return &asked
+}
+
 // probe starts the server and judges what was seen.
 func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Finding) {
 	start.Timeout = max(d.timeout(), ownTime(c.server))
@@ -252,7 +279,7 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 			c.Reached = s.Stage
 		}
 	}
-	d.judge(c, &saw, found)
+	d.judge(c, start.Timeout, &saw, found)
 }
 
 func (d *Doctor) timeout() time.Duration {

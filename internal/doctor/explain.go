@@ -59,7 +59,7 @@ func explainID(id string) (title, meaning, remedy string, ok bool) {
 type kindWords struct{ meaning, remedy string }
 
 // ownKinds are the kinds that package fault does not know, since no message of a
-// server shows them: they are seen in files.
+// server shows them: they are seen in files, or by the clock.
 var ownKinds = map[string]kindWords{
 	string(clientconfig.Unreadable):     {"The client's file cannot be read, so the client has none of the servers in it.", "give yourself the right to read it, or put a regular file in its place"},
 	string(clientconfig.Misplaced):      {"Servers stand in a file that the client does not read.", "move them to the file that the client reads; mcpmend heal offers that"},
@@ -93,6 +93,7 @@ var ownKinds = map[string]kindWords{
 	kindPlaceholder:          {"A value is still the one of the instructions, such as YOUR_API_KEY.", "put your own value in its place, or a reference to a variable that holds it"},
 	kindPlainSecret:          {"A secret stands in a file that is shared or that others can read.", "refer to a variable instead, and replace the secret if others may have seen it"},
 	kindDeprecated:           {"The registry of MCP servers says that this one should not be used any more.", "look at what its makers recommend instead"},
+	kindSlow:                 {"The server works, but needs longer to start than its client waits.", "give it more time in the client's own setting for it, or install its package so that it is not fetched at each start"},
 	kindScriptMissing:        {"The program is there, but not the script that it is told to run.", "correct the path"},
 	kindCwdMissing:           {"The working folder of the entry does not exist.", "correct the path, or make the folder"},
 	kindWindowsShim:          {"On Windows npx and its like are scripts, which this client cannot start by themselves.", "mcpmend heal puts cmd /c before it"},

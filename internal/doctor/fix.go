@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -102,6 +103,13 @@ type sources struct {
 	// dotenv those that stand in .env files.
 	names  []string
 	dotenv []machine.DotenvName
+	// lost says whether a variable is set where we run and does not reach the server.
+	lost func(name string) bool
+	// desktop: the client has only what the desktop gives it.
+	desktop bool
+	// waits is how long the client waits for the server to start; 0 is what it does by
+	// itself.
+	waits time.Duration
 	// ports are what docker compose publishes.
 	ports func(context.Context) machine.Ports
 	// answers says whether somebody listens.
@@ -138,6 +146,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	if t.client == nil {
 		t.client = &clientconfig.Client{ID: c.Client, Name: "the client"}
 	}
+	if t.waits == 0 {
+		t.waits = time.Duration(t.client.Waits) * time.Second
+	}
 	treat := treatments[f.ID]
 	if treat == nil {
 		treat = treatments[f.Kind]
@@ -147,6 +158,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 		all = treat(ctx, t)
 	} else {
 		all = []Fix{t.explained()}
+	}
+	if f.lost {
+		all = slices.Concat(missingVariable(ctx, t), all)
 	}
 	if t.file == nil { // what stands in no file can only be mended by whoever typed it
 		all = slices.DeleteFunc(all, func(fix Fix) bool { return fix.Class != Never })
@@ -205,6 +219,7 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"connection_refused":    connectionRefused,
 	"timeout":               timedOut,
 	"server_hung":           timedOut,
+	"handshake.slow":        slowStart,
 	"auth_failed":           authFailed,
 	"transport_mismatch":    transportMismatch,
 	"permission_denied":     permissionDenied,

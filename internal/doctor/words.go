@@ -17,6 +17,7 @@ const (
 	kindPlainSecret      = "plain_secret"
 	kindDeprecated       = "deprecated"
 	kindNoTools          = "none"
+	kindSlow             = "slow"
 )
 
 // problemStages says on which rung a problem of a file stands, and whether the
