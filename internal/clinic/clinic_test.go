@@ -145,7 +145,7 @@ type agent struct {
 
 // connect joins a client to the clinic. reply is what the person does; nil is a
 // client that cannot ask.
-func connect(t *testing.T, p Practice, version string, reply func(*mcp.ElicitParams) *mcp.ElicitResult) *agent {
+func connect(t *testing.T, p Practice, version string, reply func(*mcp.ElicitParams) *mcp.ElicitResult, more ...func(*mcp.ClientOptions)) *agent {
 	t.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
 	server, err := NewServer(p, "v0").Connect(t.Context(), ours, nil)
@@ -159,6 +159,9 @@ func connect(t *testing.T, p Practice, version string, reply func(*mcp.ElicitPar
 			a.questions = append(a.questions, r.Params.Message)
 			return reply(r.Params), nil
 		}
+	}
+	for _, set := range more {
+		set(&o)
 	}
 	a.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "agent"}, &o).Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
@@ -449,42 +452,6 @@ func TestANewServerIsTriedAndWrittenAfterOneQuestion(t *testing.T) {
 		if len(out.Clients) != 2 || len(a.questions) != 1 {
 			t.Errorf("%s: %d clients after %d questions", version, len(out.Clients), len(a.questions))
 		}
-	}
-}
-
-func TestSeveralThingsAreAgreedToOneByOne(t *testing.T) {
-	for _, version := range eras {
-		t.Run(version, func(t *testing.T) {
-			w := newWard(t, doctor.Auto)
-			cursor := filepath.Join(w.home, ".cursor", "mcp.json")
-			if err := os.MkdirAll(filepath.Dir(cursor), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			// The address is known, so all there is to ask is whether to write.
-			known := `{"mcpServers": {"known": {"url": "https://example.com/mcp"}}}`
-			if err := os.WriteFile(cursor, []byte(known), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			a := connect(t, w.Practice, version, func(p *mcp.ElicitParams) *mcp.ElicitResult {
-				content := make(map[string]any)
-				for name, box := range p.RequestedSchema.(map[string]any)["properties"].(map[string]any) {
-					content[name] = strings.Contains(box.(map[string]any)["title"].(string), "cursor")
-				}
-				return &mcp.ElicitResult{Action: "accept", Content: content}
-			})
-			var out ConfigureOutput
-			a.call(t, "configure_server", map[string]any{"name": "new", "url": "https://example.com/mcp"}, &out)
-			got := make(map[string]string)
-			for _, p := range out.Clients {
-				got[p.Client] = p.Status
-			}
-			if diff := cmp.Diff(map[string]string{"claude-code": "planned", "cursor": "written"}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if w.read(t) != brokenFile || len(a.questions) != 1 {
-				t.Errorf("asked %d times, and what was not ticked was done: %v", len(a.questions), w.read(t) != brokenFile)
-			}
-		})
 	}
 }
 
