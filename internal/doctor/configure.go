@@ -216,6 +216,10 @@ func (d *Doctor) place(ctx context.Context, r *ConfigureRequest, p *Placement) {
 // keep writes the draft of a placement.
 func (d *Doctor) keep(ctx context.Context, p *Placement) {
 	change, err := d.Write(ctx, p.Draft)
+	if errors.Is(err, clientconfig.ErrNoChange) { // somebody else has just added the same
+		p.Status, p.Draft = Unchanged, nil
+		return
+	}
 	if change.Done || err == nil {
 		p.Status, p.Undo, p.Draft = Written, change.ID, nil
 		if p.Healing != nil {
@@ -417,6 +421,9 @@ func sameServer(a, b *clientconfig.Server) bool {
 func (r *ConfigureRequest) server() (*clientconfig.Server, error) {
 	if r.Name == "" || strings.ContainsFunc(r.Name, func(c rune) bool { return c < ' ' }) {
 		return nil, errors.New("a server needs a name")
+	}
+	if strings.HasPrefix(r.Name, "-") {
+		return nil, errors.New("the name of a server cannot begin with a dash: on a command line it would be a flag")
 	}
 	given := 0
 	for _, there := range []bool{r.Package != "", r.URL != "", len(r.Command) > 0} {
