@@ -106,9 +106,11 @@ type checkJSON struct {
 	Next   string   `json:"next,omitempty"`
 }
 
-// summaryJSON counts the servers by what they mean to somebody who wants to work.
+// summaryJSON counts the cases by what they mean to somebody who wants to work: those
+// of servers, and those of files that are broken as a whole.
 type summaryJSON struct {
 	Servers int `json:"servers"`
+	Files   int `json:"files"`
 	Healthy int `json:"healthy"`
 	Warned  int `json:"warned"`
 	Broken  int `json:"broken"`
@@ -123,6 +125,8 @@ func checkAnswer(r *doctor.Report, code int) checkJSON {
 		j.Cases = append(j.Cases, jsonOf(c))
 		if c.Name != "" {
 			j.Summary.Servers++
+		} else {
+			j.Summary.Files++
 		}
 		switch standingOf(c) {
 		case fine:

@@ -118,6 +118,16 @@ func (f *File) Bytes() []byte {
 	return append([]byte(nil), f.doc.data...)
 }
 
+// Mentions reports whether a name stands anywhere in the file, for one whose entries
+// cannot be seen. Of a file that could not be read at all nobody knows.
+func (f *File) Mentions(name string) bool {
+	data := f.onDisk
+	if f.doc != nil {
+		data = f.doc.data
+	}
+	return data == nil || bytes.Contains(data, []byte(name))
+}
+
 // Server returns the last entry of that name, or nil.
 func (f *File) Server(name string) *Server {
 	for i := len(f.Servers) - 1; i >= 0; i-- {

@@ -355,13 +355,20 @@ func (w Which) wants(s *clientconfig.Server) bool {
 		(len(w.Scopes) == 0 || slices.Contains(w.Scopes, s.Scope))
 }
 
-// wantsFile: a file that is broken as a whole may hold the server that was asked
-// for, or does not let us see whether it does.
+// wantsFile: a file that is broken as a whole may hold the server that was asked for.
+// Where its entries cannot be seen, the name has to stand in it at least: nobody who
+// asks about one server wants another file mended.
 func (w Which) wantsFile(f *clientconfig.File) bool {
 	if len(w.Scopes) > 0 && !slices.ContainsFunc(f.Places, func(p clientconfig.Place) bool { return slices.Contains(w.Scopes, p.Scope) }) {
 		return false
 	}
-	return len(w.Servers) == 0 || len(f.Servers) == 0 || slices.ContainsFunc(f.Servers, w.wants)
+	if len(w.Servers) == 0 {
+		return true
+	}
+	if len(f.Servers) == 0 {
+		return slices.ContainsFunc(w.Servers, f.Mentions)
+	}
+	return slices.ContainsFunc(f.Servers, w.wants)
 }
 
 // ownFiles leaves out files that a client would read if it were here. Two clients
