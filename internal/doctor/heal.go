@@ -87,7 +87,7 @@ type Diff struct {
 // until it works or nothing is left to try. Files are written at the end, and only
 // with fixes that were kept.
 func (d *Doctor) Heal(ctx context.Context, c *Case, o HealOptions) *Healing {
-	h := &healer{HealOptions: o, store: d.Store, look: d.lookAgain, approve: d.approve}
+	h := &healer{HealOptions: o, store: d.Store, look: d.lookAgain, approve: d.approveMended}
 	if h.MaxAttempts <= 0 {
 		h.MaxAttempts = 3
 	}
@@ -104,15 +104,12 @@ func (d *Doctor) lookAgain(ctx context.Context, f *clientconfig.File, name strin
 	return patient.reexamine(ctx, f, name)
 }
 
-// approve extends a person's word from the command that was started to the one
-// that mending makes of it, if agreed says that the person has agreed to the
+// approveMended extends a person's word from the command that was started to the
+// one that mending makes of it, if agreed says that the person has agreed to the
 // change. It reports whether the new command may be started.
-func (d *Doctor) approve(f *clientconfig.File, name string, agreed func() bool) bool {
+func (d *Doctor) approveMended(f *clientconfig.File, name string, agreed func() bool) bool {
 	s := f.Server(name)
-	if s == nil || !d.needsApproval(s, f) {
-		return true
-	}
-	return d.Approvals != nil && agreed() && d.Approvals.Approve(d.fingerprint(s, f)) == nil
+	return s == nil || !d.needsApproval(s, f) || agreed() && d.approve(s, f) == nil
 }
 
 // A healer works on one case. What it knows of the world are two funcs, so that

@@ -47,7 +47,7 @@ func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	if w.Reason = d.reasonNotToWrap(c); w.Reason != "" {
 		return w
 	}
-	f, s := d.reread(c)
+	f, s := c.reread()
 	if s == nil {
 		w.Reason = "the entry is gone"
 		return w
@@ -64,7 +64,7 @@ func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 // Unwrap takes a server out again. It need not work for that.
 func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	w := &Wrapping{Server: c.Name, Client: c.Client, File: c.At.File}
-	f, s := d.reread(c)
+	f, s := c.reread()
 	if s == nil {
 		w.Reason = "the entry is gone"
 		return w
@@ -134,13 +134,10 @@ func (d *Doctor) finishWrapping(ctx context.Context, w *Wrapping, c *Case, f, ch
 		return
 	}
 	if c.saw != nil {
-		now := changed.Server(c.Name)
 		// Whoever approved the command has approved it behind us, too.
-		if d.needsApproval(now, changed) {
-			if err := d.Approvals.Approve(d.fingerprint(now, changed)); err != nil {
-				w.Reason = err.Error()
-				return
-			}
+		if err := d.approve(changed.Server(c.Name), changed); err != nil {
+			w.Reason = err.Error()
+			return
 		}
 		after := d.reexamine(ctx, changed, c.Name)
 		if after == nil || after.saw == nil || after.saw.Fault != nil {
@@ -171,8 +168,8 @@ func sameTools(a, b []Tool) bool {
 
 // reread reads the case's file again, since an earlier change may have been
 // written to it, and finds the entry.
-func (d *Doctor) reread(c *Case) (*clientconfig.File, *clientconfig.Server) {
-	f := clientconfig.Open(c.file.Path, c.file.Client, d.System.Project, c.file.Places...)
+func (c *Case) reread() (*clientconfig.File, *clientconfig.Server) {
+	f := c.file.Again()
 	for _, s := range f.Servers {
 		if slices.Equal(s.Path, c.server.Path) {
 			return f, s
