@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -184,24 +185,12 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 		if left.needs > 0 && fix.wait > 0 {
 			continue // still more time would show nothing new
 		}
-		agreed := func() bool { return h.Allow != nil && h.Allow(c, *fix) }
-		if fix.Class == Ask {
-			if !agreed() {
-				left.refused = append(left.refused, *fix)
-				continue
-			}
-			agreed = func() bool { return true }
-		}
 		changed, err := w.with(*fix)
 		if err != nil {
 			continue // the file is not what the finding was about any more
 		}
-		if c.saw != nil && !h.approve(changed.current(), c.Name, agreed) {
+		if !h.permits(c, fix, changed) {
 			left.refused = append(left.refused, *fix)
-			continue
-		}
-		if fix.clean != nil && h.Hold && !agreed() {
-			left.refused = append(left.refused, *fix) // what is removed cannot be held back
 			continue
 		}
 		if fix.clean != nil {
@@ -236,6 +225,21 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 		record.Attempts = append(record.Attempts, Attempt{Number: 1, Diagnosis: diagnosisOf(c.Cause), Result: c.State, Reached: c.Reached})
 	}
 	return c, w, left
+}
+
+// permits reports whether a fix may be tried. A person is asked once at the most, and
+// only if it is a person's decision.
+func (h *healer) permits(c *Case, fix *Fix, changed *workspace) bool {
+	agreed := sync.OnceValue(func() bool { return h.Allow != nil && h.Allow(c, *fix) })
+	switch {
+	case fix.Class == Ask && !agreed():
+		return false
+	case c.saw != nil && !h.approve(changed.current(), c.Name, agreed):
+		return false
+	case fix.clean != nil && h.Hold: // what is removed cannot be held back
+		return agreed()
+	}
+	return true
 }
 
 // plan notes for each finding the fix that would be tried first.
