@@ -276,15 +276,9 @@ func (c *Case) close(cause *Finding, found []Finding) {
 	} else if i := slices.IndexFunc(found, worthSaying); i >= 0 {
 		c.State, cause = Degraded, &found[i]
 	}
-	if cause == nil {
-		return
-	}
-	picked := *cause
-	c.Cause = &picked
-	for _, f := range found {
-		if f.ID != picked.ID || f.At != picked.At {
-			c.Also = append(c.Also, f)
-		}
+	if cause != nil {
+		picked := *cause
+		c.settle(c.State, &picked, found)
 	}
 }
 

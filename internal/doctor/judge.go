@@ -50,7 +50,7 @@ func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
 func (c *Case) settle(state State, cause *Finding, found []Finding) {
 	c.State, c.Cause = state, cause
 	for _, f := range found {
-		if f.ID != cause.ID && f.Kind != kindAsked {
+		if f.ID != cause.ID || f.At != cause.At {
 			c.Also = append(c.Also, f)
 		}
 	}
