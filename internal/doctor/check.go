@@ -172,20 +172,6 @@ func (d *Doctor) advise(ctx context.Context, c *Case) {
 	}
 }
 
-// hide takes out of a finding what the entry's variables hold.
-func (c *Case) hide(f *Finding) {
-	if c.hider == nil {
-		return
-	}
-	f.Explanation = c.hider.Text(f.Explanation)
-	for i := range f.Evidence {
-		f.Evidence[i] = c.hider.Text(f.Evidence[i])
-	}
-	for i := range f.Fixes {
-		f.Fixes[i].Does, f.Fixes[i].Run = c.hider.Text(f.Fixes[i].Does), c.hider.Text(f.Fixes[i].Run)
-	}
-}
-
 func (d *Doctor) climb(ctx context.Context, c *Case) {
 	start, variables := d.start(c.server, c.file)
 	found := append(c.Also, variables...)

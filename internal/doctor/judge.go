@@ -46,7 +46,7 @@ func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
 }
 
 // settle closes a case with its cause and what else was found. What merely
-// follows from the cause is left out.
+// repeats the cause is left out.
 func (c *Case) settle(state State, cause *Finding, found []Finding) {
 	c.State, c.Cause = state, cause
 	for _, f := range found {
