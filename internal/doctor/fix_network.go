@@ -44,6 +44,9 @@ func connectionRefused(ctx context.Context, t *treatment) []Fix {
 	}
 	if p, ok := ports.Match(port); ok {
 		does := fmt.Sprintf("use port %d, where docker compose publishes port %d of %s", p.Published, port, p.Service)
+		if p.File != "" {
+			does += fmt.Sprintf(" (%s)", Place{File: p.File, Line: p.Line})
+		}
 		if edits := t.replacePort(port, p.Published); len(edits) > 0 {
 			fixes = append(fixes, t.fix("compose_port", Ask, does, edits...)...)
 		}

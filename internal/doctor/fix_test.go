@@ -244,7 +244,8 @@ func scriptSources(s *fixScript, system clientconfig.System, at func(string) str
 			var all machine.Ports
 			for _, line := range s.all("published") {
 				p := machine.Published{Protocol: "tcp"}
-				fmt.Sscan(line, &p.Service, &p.Target, &p.Published)
+				fmt.Sscan(line, &p.Service, &p.Target, &p.Published, &p.File, &p.Line)
+				p.File = at(p.File)
 				all = append(all, p)
 			}
 			return all
