@@ -41,17 +41,23 @@ func standingOf(c *doctor.Case) standing {
 	return broken
 }
 
-// stateWords says how a server is in the words of the ladder.
+// stateWords says how a server is, and where it stopped if it came as far as to be
+// started.
 func stateWords(c *doctor.Case) string {
-	at := ""
-	if c.Cause != nil {
-		at = " at " + string(c.Cause.Stage)
+	if c.Cause == nil || c.State != doctor.Dead && c.State != doctor.Unresponsive {
+		return wordsOf(c.State)
 	}
-	switch c.State {
-	case doctor.Dead:
-		return "dead" + at
+	switch c.Cause.Stage {
+	case doctor.AtFile, doctor.AtParse, doctor.AtShape, doctor.AtVariables, doctor.AtResolve:
+		return "cannot be started"
+	}
+	return wordsOf(c.State) + " at " + string(c.Cause.Stage)
+}
+
+func wordsOf(state doctor.State) string {
+	switch state {
 	case doctor.Unresponsive:
-		return "no answer" + at
+		return "no answer"
 	case doctor.SignIn:
 		return "sign-in needed"
 	case doctor.Skipped:
@@ -73,7 +79,7 @@ func stateWords(c *doctor.Case) string {
 	case doctor.Unchecked:
 		return "not started"
 	}
-	return string(c.State)
+	return string(state)
 }
 
 // report shows the whole of an examination: the verdict, the problems with what
@@ -111,7 +117,7 @@ func (v view) verdict(r *doctor.Report) string {
 	if len(r.Cases) == 0 {
 		return "no MCP servers found"
 	}
-	servers, attention := 0, 0
+	servers, files, attention := 0, 0, 0
 	clients := make(map[string]bool)
 	count := make(map[doctor.State]int)
 	for _, c := range r.Cases {
@@ -120,12 +126,22 @@ func (v view) verdict(r *doctor.Report) string {
 			servers++
 			count[c.State]++
 		}
-		if standingOf(c) >= warned {
+		switch {
+		case standingOf(c) < warned:
+		case c.Name == "":
+			files++
+		default:
 			attention++
 		}
 	}
 	text := fmt.Sprintf("%s in %s %s ", plural(servers, "server"), plural(len(clients), "client"), v.dot)
 	switch {
+	case attention > 0 && files > 0:
+		text += plural(attention, "server") + " and " + plural(files, "file") + " need attention"
+	case files == 1:
+		text += "1 file needs attention"
+	case files > 1:
+		text += fmt.Sprintf("%d files need attention", files)
 	case attention == 1:
 		text += "1 needs attention"
 	case attention > 1:
@@ -138,7 +154,7 @@ func (v view) verdict(r *doctor.Report) string {
 		text += fmt.Sprintf("%d healthy, the rest not started", count[doctor.Healthy])
 	}
 	style := green
-	if attention > 0 {
+	if attention+files > 0 {
 		style = bold
 	}
 	return v.paint(style, text) + " " + v.paint(faint, v.dot+" "+seconds(r.Took))
@@ -178,12 +194,25 @@ func (v view) head(c *doctor.Case, w columns, words string) string {
 		pad(v.place(c.At), w.place), words)
 }
 
+// heading is the head of a case, on two lines in a window that is too small for one.
+func (v view) heading(c *doctor.Case, w columns, words string) {
+	if head := v.head(c, w, words); v.width == 0 || lipgloss.Width(head) <= v.width {
+		v.printf("%s\n", head)
+		return
+	}
+	v.printf("%s %s  %s\n    %s  %s\n", v.sign(c), v.paint(bold, nameOf(c)), words, clientOf(c), v.place(c.At))
+}
+
 // problem shows one case: where, what was seen, why, and what to do.
 func (v view) problem(c *doctor.Case, w columns, withClient bool) {
-	v.printf("%s\n", v.head(c, w, stateWords(c)))
+	v.heading(c, w, stateWords(c))
 	if c.State == doctor.Pending {
 		v.detail("runs", plain(c.Runs))
-		v.detail("why", "it comes with the project: look at it before it is started for the first time")
+		why := "it comes with the project: look at it before it is started for the first time"
+		if len(c.Changed) > 0 {
+			why = "it comes with the project and is not what you have approved: look at it again"
+		}
+		v.detail("why", why)
 		v.paste("fix", "", "mcpmend check "+quote(c.Name)+" --approve "+c.Approve)
 	}
 	if c.Cause != nil {
@@ -199,13 +228,15 @@ func (v view) finding(c *doctor.Case, f doctor.Finding, label string, withClient
 		v.detail("", seen)
 	}
 	v.detail(label, v.text(f.Explanation))
+	said := false
 	for i, fix := range f.Fixes {
 		if i > 0 && !v.verbose {
 			break
 		}
 		v.fix(c, fix, withClient)
+		said = said || strings.Contains(fix.Does, f.Help)
 	}
-	if f.Help != "" {
+	if f.Help != "" && !said {
 		v.detail("help", plain(f.Help))
 	}
 	if v.verbose {
@@ -294,13 +325,9 @@ func (v view) folded(r *doctor.Report, apart bool) {
 	}
 	for _, g := range groups {
 		var cases []*doctor.Case
-		var names []string
 		for _, c := range r.Cases {
 			if c.State == g.state && c.Name != "" {
 				cases = append(cases, c)
-				if !slices.Contains(names, plain(c.Name)) {
-					names = append(names, plain(c.Name))
-				}
 			}
 		}
 		if len(cases) == 0 {
@@ -313,7 +340,7 @@ func (v view) folded(r *doctor.Report, apart bool) {
 		if v.verbose {
 			w := v.columns(cases)
 			for _, c := range cases {
-				v.printf("%s\n", v.head(c, w, v.wellWords(c)))
+				v.heading(c, w, v.wellWords(c))
 			}
 			continue
 		}
@@ -322,12 +349,31 @@ func (v view) folded(r *doctor.Report, apart bool) {
 			words = stateWords(cases[0])
 		}
 		start := fmt.Sprintf("%s %d %s", g.sign, len(cases), words)
-		lines := wrap(strings.Join(names, " "), v.width-lipgloss.Width(start)-2)
+		lines := wrap(strings.Join(namesOf(cases), " "), v.width-lipgloss.Width(start)-2)
 		v.printf("%s%s  %s\n", v.paint(g.style, g.sign), strings.TrimPrefix(start, g.sign), lines[0])
 		for _, line := range lines[1:] {
 			v.printf("%s%s\n", strings.Repeat(" ", lipgloss.Width(start)+2), line)
 		}
 	}
+}
+
+// namesOf are the names of some cases, each once, with the number of clients that
+// have it if that is more than one.
+func namesOf(cases []*doctor.Case) []string {
+	var names []string
+	count := make(map[string]int)
+	for _, c := range cases {
+		name := plain(c.Name)
+		if count[name]++; count[name] == 1 {
+			names = append(names, name)
+		}
+	}
+	for i, name := range names {
+		if n := count[name]; n > 1 {
+			names[i] = fmt.Sprintf("%s (%d)", name, n)
+		}
+	}
+	return names
 }
 
 // wellWords says of a server that works how well it does.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,11 +193,11 @@ func TestTheLadderIsShown(t *testing.T) {
 	c.Runs = "npx -y @modelcontextprotocol/server-github"
 	c.Ladder = []doctor.Step{{Stage: doctor.AtFile, OK: true}, {Stage: doctor.AtParse, OK: true}, {Stage: doctor.AtResolve, OK: true, Note: "/usr/bin/npx"},
 		{Stage: doctor.AtStart, Note: "exit 1", Took: 1200 * time.Millisecond}}
-	golden(t, "ladder-dead", func(v view) { v.ladder(c) })
+	golden(t, "ladder-dead", func(v view) { v.ladder(c, false) })
 	loose := &doctor.Case{Runs: "http://127.0.0.1:3000/mcp", State: doctor.Healthy, Reached: doctor.AtTools, Took: 40 * time.Millisecond,
 		Info:   &doctor.Info{Name: "demo", Version: "1.2", Protocol: "2025-11-25", Transport: "http", Tools: []string{"add", "echo"}},
 		Ladder: []doctor.Step{{Stage: doctor.AtStart, OK: true, Took: 3 * time.Millisecond}, {Stage: doctor.AtHandshake, OK: true, Took: 20 * time.Millisecond}, {Stage: doctor.AtTools, OK: true, Note: "2 tools", Took: 4 * time.Millisecond}}}
-	golden(t, "ladder-healthy", func(v view) { v.ladder(loose) })
+	golden(t, "ladder-healthy", func(v view) { v.ladder(loose, false) })
 }
 
 // golden compares what is shown, in every look, with a file of testdata/show.
@@ -286,5 +287,15 @@ func TestTheNewestChangeThatStandsIsUndone(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: would undo %q, want %q", test.name, got, test.want)
 		}
+	}
+}
+
+func TestHelpThatAFixHasNamedIsNotSaidAgain(t *testing.T) {
+	var out strings.Builder
+	v := view{screen: &screen{out: &out, glyphs: signs}}
+	v.finding(&doctor.Case{}, doctor.Finding{Help: "https://x.example/install",
+		Fixes: []doctor.Fix{{Class: doctor.Never, Does: "install it: https://x.example/install"}}}, "cause", false)
+	if got := strings.Count(out.String(), "https://x.example/install"); got != 1 {
+		t.Errorf("the address stands there %d times, want once:\n%s", got, out.String())
 	}
 }

@@ -88,7 +88,7 @@ func (p *program) test(ctx context.Context, o testFlags, args []string, dashed b
 			if i > 0 {
 				v.printf("\n")
 			}
-			v.ladder(c)
+			v.ladder(c, needsClient(cases, c))
 		}
 	}
 	if o.heal && len(problemsOf(cases)) > 0 {
@@ -131,7 +131,7 @@ func testCode(cases []*doctor.Case) int {
 }
 
 // ladder shows one case rung by rung.
-func (v view) ladder(c *doctor.Case) {
+func (v view) ladder(c *doctor.Case, withClient bool) {
 	words := stateWords(c)
 	if c.State == doctor.Healthy {
 		words = "healthy " + v.dot + " " + v.wellWords(c)
@@ -139,7 +139,7 @@ func (v view) ladder(c *doctor.Case) {
 	if c.Client == "" { // it stands in no file
 		v.printf("%s %s  %s\n", v.sign(c), v.paint(bold, plain(c.Runs)), words)
 	} else {
-		v.printf("%s\n", v.head(c, columns{}, words))
+		v.heading(c, columns{}, words)
 		if c.Runs != "" {
 			v.detail("runs", plain(c.Runs))
 		}
@@ -148,10 +148,10 @@ func (v view) ladder(c *doctor.Case) {
 		v.rungs(c)
 	}
 	if c.Cause != nil {
-		v.finding(c, *c.Cause, "cause", false)
+		v.finding(c, *c.Cause, "cause", withClient)
 	}
 	for _, f := range c.Also {
-		v.finding(c, f, "also", false)
+		v.finding(c, f, "also", withClient)
 	}
 	if c.State == doctor.Pending {
 		v.paste("fix", "", "mcpmend test "+quote(c.Name)+" --approve "+c.Approve)

@@ -44,7 +44,7 @@ func TestTheTableIsWellFormed(t *testing.T) {
 		if c.Name == "" || c.Entry.Command == "" || c.Reload == "" {
 			bad("name, command and reload must be filled: %+v", c)
 		}
-		if !slices.Contains([]string{"", "all", "few", "no-secrets"}, c.Inherits) {
+		if !slices.Contains([]string{"", "all", "few", "no-secrets", "sdk"}, c.Inherits) {
 			bad("inherits %q", c.Inherits)
 		}
 		rows := make(map[string]bool)

@@ -118,6 +118,16 @@ func (f *File) Bytes() []byte {
 	return append([]byte(nil), f.doc.data...)
 }
 
+// Mentions reports whether a name stands anywhere in the file, for one whose entries
+// cannot be seen. Of a file that could not be read at all nobody knows.
+func (f *File) Mentions(name string) bool {
+	data := f.onDisk
+	if f.doc != nil {
+		data = f.doc.data
+	}
+	return data == nil || bytes.Contains(data, []byte(name))
+}
+
 // Server returns the last entry of that name, or nil.
 func (f *File) Server(name string) *Server {
 	for i := len(f.Servers) - 1; i >= 0; i-- {
@@ -169,10 +179,7 @@ func (f *File) parse(data []byte) {
 		return
 	}
 	if place.NoBOM && bytes.HasPrefix(data, []byte(byteOrderMark)) {
-		f.doc.root = nil // as with any other file the client cannot parse
-		f.Problems = append(f.Problems, Problem{Kind: Unparsable, At: f.lines.at(0),
-			Detail: "it begins with a byte order mark, which " + f.Client.Name + " does not read"})
-		return
+		f.Problems = append(f.Problems, Problem{Kind: ByteOrderMark, At: f.lines.at(0)})
 	}
 	f.noteSpots(place)
 	for _, p := range f.Places {

@@ -216,6 +216,10 @@ func (d *Doctor) place(ctx context.Context, r *ConfigureRequest, p *Placement) {
 // keep writes the draft of a placement.
 func (d *Doctor) keep(ctx context.Context, p *Placement) {
 	change, err := d.Write(ctx, p.Draft)
+	if errors.Is(err, clientconfig.ErrNoChange) { // somebody else has just added the same
+		p.Status, p.Draft = Unchanged, nil
+		return
+	}
 	if change.Done || err == nil {
 		p.Status, p.Undo, p.Draft = Written, change.ID, nil
 		if p.Healing != nil {
@@ -335,21 +339,14 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 		decline(Declined, err.Error())
 		return
 	}
-	base := p.file
-	if i := slices.IndexFunc(base.Problems, func(pr clientconfig.Problem) bool {
+	if i := slices.IndexFunc(p.file.Problems, func(pr clientconfig.Problem) bool {
 		return problemStages[pr.Kind].severity == Broken && pr.Server == ""
 	}); i >= 0 {
-		decline(Declined, "the file has to be mended first: "+base.Problems[i].String())
+		decline(Declined, "the file has to be mended first: "+p.file.Problems[i].String())
 		return
 	}
-	old := base.Server(r.Name)
-	if old != nil {
-		if base, err = base.Remove(old.Path); err != nil {
-			decline(Declined, err.Error())
-			return
-		}
-	}
-	after, err := base.Add(s)
+	old := p.file.Server(r.Name)
+	after, err := p.file.Replace(s)
 	if err != nil {
 		decline(Declined, plainError(err))
 		return
@@ -373,7 +370,24 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 	for _, name := range clear {
 		c.Notes = append(c.Notes, fmt.Sprintf("%s keeps %s in clear, since it cannot refer to a variable", p.file.Client.Name, name))
 	}
+	if kept := kept(after.Server(r.Name)); old != nil && kept != "" {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s keeps %s of the old entry", p.file.Client.Name, kept))
+	}
 	p.Status, p.Draft = Intended, draft
+}
+
+// kept are the members of an entry that a request says nothing about. One of them
+// may let tools run without a question, which was decided for another program.
+func kept(s *clientconfig.Server) string {
+	var names []string
+	if s != nil {
+		for _, o := range s.Other {
+			if o.Name.Text != "name" { // which some clients write into the entry, too
+				names = append(names, o.Name.Text)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // show fills in what can be seen of a changed file.
@@ -407,6 +421,9 @@ func sameServer(a, b *clientconfig.Server) bool {
 func (r *ConfigureRequest) server() (*clientconfig.Server, error) {
 	if r.Name == "" || strings.ContainsFunc(r.Name, func(c rune) bool { return c < ' ' }) {
 		return nil, errors.New("a server needs a name")
+	}
+	if strings.HasPrefix(r.Name, "-") {
+		return nil, errors.New("the name of a server cannot begin with a dash: on a command line it would be a flag")
 	}
 	given := 0
 	for _, there := range []bool{r.Package != "", r.URL != "", len(r.Command) > 0} {

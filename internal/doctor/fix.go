@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -33,6 +34,7 @@ func (f Fix) NeedsPerson() bool {
 var fixKinds = []fixKind{
 	{"move_entry", Ask, "moves servers from a file that the client does not read to the one that it reads"},
 	{"strict_json", Auto, "removes comments and trailing commas from a file that has to be strict JSON"},
+	{"remove_mark", Auto, "removes a byte order mark from the beginning of a file, for a client that cannot read it"},
 	{"write_braces", Auto, "writes {} into an empty file"},
 	{"rename_key", Auto, "gives the servers the key under which this client looks for them"},
 	{"wrap_key", Auto, "puts servers that stand at the top of the file under the client's key"},
@@ -100,6 +102,13 @@ type sources struct {
 	// dotenv those that stand in .env files.
 	names  []string
 	dotenv []machine.DotenvName
+	// lost says whether a variable is set where we run and does not reach the server.
+	lost func(name string) bool
+	// desktop: the client has only what the desktop gives it.
+	desktop bool
+	// waits is how long the client waits for the server to start; 0 is what it does by
+	// itself.
+	waits time.Duration
 	// ports are what docker compose publishes.
 	ports func(context.Context) machine.Ports
 	// answers says whether somebody listens.
@@ -136,6 +145,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	if t.client == nil {
 		t.client = &clientconfig.Client{ID: c.Client, Name: "the client"}
 	}
+	if t.waits == 0 {
+		t.waits = time.Duration(t.client.Waits) * time.Second
+	}
 	treat := treatments[f.ID]
 	if treat == nil {
 		treat = treatments[f.Kind]
@@ -145,6 +157,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 		all = treat(ctx, t)
 	} else {
 		all = []Fix{t.explained()}
+	}
+	if f.lost {
+		all = slices.Concat(missingVariable(ctx, t), all)
 	}
 	if t.file == nil { // what stands in no file can only be mended by whoever typed it
 		all = slices.DeleteFunc(all, func(fix Fix) bool { return fix.Class != Never })
@@ -157,13 +172,14 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"file.unreadable": unreadable,
 	"file.misplaced":  misplaced,
 
-	"parse.unparsable":     unparsable,
-	"parse.comment":        strictJSON,
-	"parse.trailing_comma": strictJSON,
-	"parse.empty":          emptyFile,
-	"parse.duplicate_key":  duplicateKey,
-	"parse.wrong_root":     wrongRoot,
-	"shape.wrong_root":     wrongRoot,
+	"parse.unparsable":      unparsable,
+	"parse.comment":         strictJSON,
+	"parse.trailing_comma":  strictJSON,
+	"parse.byte_order_mark": byteOrderMark,
+	"parse.empty":           emptyFile,
+	"parse.duplicate_key":   duplicateKey,
+	"parse.wrong_root":      wrongRoot,
+	"shape.wrong_root":      wrongRoot,
 
 	"shape.wrong_key":          wrongKey,
 	"shape.no_key":             noKey,
@@ -202,6 +218,7 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"connection_refused":    connectionRefused,
 	"timeout":               timedOut,
 	"server_hung":           timedOut,
+	"handshake.slow":        slowStart,
 	"auth_failed":           authFailed,
 	"transport_mismatch":    transportMismatch,
 	"permission_denied":     permissionDenied,

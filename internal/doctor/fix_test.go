@@ -203,7 +203,7 @@ func scriptFinding(t *testing.T, s *fixScript, c *Case) *Finding {
 	if id := s.one("finding"); id != "" {
 		stage, kind, _ := strings.Cut(id, ".")
 		c.saw = &Sighting{Fault: &fault.Fault{Evidence: fault.Evidence{Stderr: s.all("stderr")}}}
-		return &Finding{ID: id, Stage: Stage(stage), Kind: kind, At: c.At, pieces: pieces, Evidence: s.all("stderr")}
+		return &Finding{ID: id, Stage: Stage(stage), Kind: kind, At: c.At, pieces: pieces, lost: s.one("unnamed") == "yes", Evidence: s.all("stderr")}
 	}
 	if stage := s.one("stage"); stage != "" {
 		e := fault.Evidence{Moment: fault.Moment(stage), Stderr: stderrOf(s, c), Errno: s.one("errno"), Text: s.one("text"), Challenge: s.one("challenge")}
@@ -261,7 +261,9 @@ func scriptSources(s *fixScript, system clientconfig.System, at func(string) str
 			}
 			return nil
 		},
-		usedBy: func(string) (bool, bool) { return s.one("used") == "yes", s.one("used") != "unknown" },
+		lost:    func(name string) bool { return slices.Contains(s.all("lost"), name) },
+		desktop: s.one("desktop") == "yes",
+		usedBy:  func(string) (bool, bool) { return s.one("used") == "yes", s.one("used") != "unknown" },
 	}
 	for _, line := range s.all("dotenv") {
 		f := strings.Fields(line)

@@ -34,24 +34,50 @@ func (t *treatment) help(name string) string {
 	return t.f.Help
 }
 
-// setVariable says what a person has to do about a variable that is not set.
+// setVariable says what a person has to do about a variable that the server misses.
 func (t *treatment) setVariable(name string) Fix {
-	does := fmt.Sprintf("set %s", name)
+	entry := fmt.Sprintf("under %q of %q in %s", t.client.Entry.Env, t.c.Name, t.c.At.File)
+	switch kept := withholds(t.client, &environ{os: string(t.os)}, name, ""); {
+	case t.client.Entry.EnvFrom != "" && kept:
+		return t.set(name, "", "in your environment and name it under %q of %q in %s", t.client.Entry.EnvFrom, t.c.Name, t.c.At.File)
+	case t.client.Entry.Env != "" && kept: // nothing else reaches its servers
+		return t.set(name, "", "%s", entry)
+	case t.client.Entry.Env != "" && t.client.GUI:
+		where, run := t.forClient(name)
+		return t.set(name, run, "%s, or %s", entry, where)
+	}
+	where, run := t.forClient(name)
+	return t.set(name, run, "%s", where)
+}
+
+// forClient says where a variable is set for the client itself, and the line that
+// does it, if there is one.
+func (t *treatment) forClient(name string) (where, run string) {
+	switch {
+	case t.desktop && t.os == "windows":
+		return fmt.Sprintf("for your account in the settings of Windows, and start %s again", t.client.Name), ""
+	case t.desktop && t.os == "darwin":
+		if name != "" && t.lost != nil && t.lost(name) {
+			run = fmt.Sprintf(`launchctl setenv %s "$%s"`, name, name) // with the value that the terminal has
+		}
+		return fmt.Sprintf("for all apps by launchctl setenv, and start %s again", t.client.Name), run
+	case t.desktop:
+		return "for all apps in ~/.config/environment.d, and sign in to the desktop again", ""
+	case t.client.GUI:
+		return fmt.Sprintf("in the environment that %s is started with", t.client.Name), ""
+	case name != "" && t.os != "windows":
+		run = "export " + name + "="
+	}
+	return fmt.Sprintf("before %s starts", t.client.Name), run
+}
+
+// set is a fix for a person, with what else is known about the variable.
+func (t *treatment) set(name, run, format string, args ...any) Fix {
+	does := "set " + name
 	if name == "" {
 		does = "set the variable that the server asks for"
 	}
-	run := ""
-	switch {
-	case t.client.GUI && t.client.Entry.Env != "":
-		does += fmt.Sprintf(" under %q of %q in %s, or in the environment that %s is started with", t.client.Entry.Env, t.c.Name, t.c.At.File, t.client.Name)
-	case t.client.Entry.EnvFrom != "" && t.client.Inherits == "few":
-		does += fmt.Sprintf(" in your environment and name it under %q of %q in %s", t.client.Entry.EnvFrom, t.c.Name, t.c.At.File)
-	default:
-		does += fmt.Sprintf(" before %s starts", t.client.Name)
-		if name != "" && t.os != "windows" {
-			run = "export " + name + "="
-		}
-	}
+	does += " " + fmt.Sprintf(format, args...)
 	for _, d := range t.dotenv {
 		if d.Name == name && !d.Empty {
 			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.File, t.client.Name)
@@ -82,7 +108,9 @@ func unsetVariable(_ context.Context, t *treatment) []Fix {
 			fixes = append(fixes, t.fix("reference_other_name", Ask, does, edits...)...)
 		}
 	}
-	return or(fixes, t.setVariable(name))
+	// The client looks for it in its own environment, so the entry cannot set it.
+	where, run := t.forClient(name)
+	return or(fixes, t.set(name, run, "%s", where))
 }
 
 // foreignReference respells references of other clients, or names the variable in

@@ -17,6 +17,7 @@ const (
 	kindPlaceholder      = "placeholder"
 	kindPlainSecret      = "plain_secret"
 	kindDeprecated       = "deprecated"
+	kindSlow             = "slow"
 )
 
 // problemStages says on which rung a problem of a file stands, and whether the
@@ -32,6 +33,7 @@ var problemStages = map[clientconfig.Kind]struct {
 	clientconfig.Empty:          {AtParse, Broken},
 	clientconfig.Comment:        {AtParse, Broken},
 	clientconfig.TrailingComma:  {AtParse, Broken},
+	clientconfig.ByteOrderMark:  {AtParse, Broken},
 	clientconfig.DuplicateKey:   {AtParse, Warning},
 	clientconfig.WrongKey:       {AtShape, Broken},
 	clientconfig.NoKey:          {AtShape, Broken},
@@ -98,6 +100,8 @@ func problemWords(c *clientconfig.Client, p clientconfig.Problem) string {
 		return c.Name + " reads strict JSON: this comment makes it lose the whole file."
 	case clientconfig.TrailingComma:
 		return c.Name + " reads strict JSON: this trailing comma makes it lose the whole file."
+	case clientconfig.ByteOrderMark:
+		return "The file begins with a byte order mark, which cannot be seen and makes " + c.Name + " lose all of it."
 	case clientconfig.DuplicateKey:
 		return "The same name stands here twice and only the last one counts."
 	case clientconfig.WrongKey:

@@ -41,6 +41,9 @@ func (d *Doctor) sources(c *Case) sources {
 	if d.Programs != nil {
 		s.programs = d.Programs.Find
 	}
+	s.lost = func(name string) bool { return d.whyWithout(client, name) != "" }
+	s.desktop = d.fromDesktop(client)
+	s.waits = d.waits(client, c.server)
 	for _, v := range d.ofClient(client).list {
 		if name, value, _ := strings.Cut(v, "="); value != "" {
 			s.names = append(s.names, name)
