@@ -152,7 +152,7 @@ func (c *composeReader) environment(dir string, env types.Mapping) types.Mapping
 	if err != nil {
 		return env
 	}
-	data, err := readBounded(file, maxDotenv)
+	data, err := ReadPlain(file, maxDotenv)
 	if err != nil {
 		return env
 	}
@@ -195,7 +195,7 @@ func (c *composeReader) read(ctx context.Context, dir string, files []string, en
 		if err != nil {
 			return fmt.Errorf("%s: cannot be read", f)
 		}
-		data, err := readBounded(file, maxCompose)
+		data, err := ReadPlain(file, maxCompose)
 		if err != nil {
 			return fmt.Errorf("%s: cannot be read", f)
 		}

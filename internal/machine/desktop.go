@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -232,17 +233,9 @@ var assignment = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za
 func (d *Desktop) setAtLogin() map[string]bool {
 	names := make(map[string]bool)
 	for _, pattern := range loginFiles {
-		if rest, ok := strings.CutPrefix(pattern, "~"); ok {
-			if d.Home == "" {
-				continue
-			}
-			pattern = filepath.Join(d.Home, filepath.FromSlash(rest))
-		} else {
-			pattern = filepath.Join(d.Root+"/", filepath.FromSlash(pattern))
-		}
-		files, _ := filepath.Glob(pattern)
+		files, _ := filepath.Glob(located(pattern, d.Home, d.Root))
 		for _, file := range files[:min(len(files), 100)] {
-			data, err := readBounded(file, maxDotenv)
+			data, err := ReadPlain(file, maxDotenv)
 			if err != nil {
 				continue
 			}
@@ -263,9 +256,4 @@ func (d *Desktop) getenv(name string) string {
 	return ""
 }
 
-func (d *Desktop) os() string {
-	if d.OS != "" {
-		return d.OS
-	}
-	return runtime.GOOS
-}
+func (d *Desktop) os() string { return cmp.Or(d.OS, runtime.GOOS) }

@@ -199,10 +199,10 @@ func (p *Programs) folders(place programPlace) []string {
 		case otherwise == "":
 			return nil
 		default:
-			dir = p.expand(otherwise) + rest
+			dir = located(otherwise, p.home(), p.Root) + rest
 		}
 	} else {
-		dir = p.expand(dir)
+		dir = located(dir, p.home(), p.Root)
 	}
 	if dir == "" || !filepath.IsAbs(dir) {
 		return nil
@@ -218,15 +218,17 @@ func (p *Programs) folders(place programPlace) []string {
 	return out
 }
 
-func (p *Programs) expand(dir string) string {
-	if rest, ok := strings.CutPrefix(dir, "~"); ok {
-		home := p.home()
-		if home == "" {
-			return ""
-		}
-		return filepath.Join(home, filepath.FromSlash(rest))
+// located is a path that begins with ~ or at the root, on this machine; "" without a
+// home folder.
+func located(path, home, root string) string {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok {
+		return filepath.Join(root+"/", filepath.FromSlash(path))
 	}
-	return filepath.Join(p.Root+"/", filepath.FromSlash(dir))
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, filepath.FromSlash(rest))
 }
 
 // maxVersions is more than anybody has installed.
@@ -279,7 +281,7 @@ func nvmDefault(aliases string, installed []string) string {
 		if !filepath.IsLocal(alias) {
 			return ""
 		}
-		data, err := readBounded(filepath.Join(aliases, filepath.FromSlash(alias)), 4<<10)
+		data, err := ReadPlain(filepath.Join(aliases, filepath.FromSlash(alias)), 4<<10)
 		if err != nil {
 			return ""
 		}
@@ -288,12 +290,7 @@ func nvmDefault(aliases string, installed []string) string {
 	return ""
 }
 
-func (p *Programs) os() string {
-	if p.OS != "" {
-		return p.OS
-	}
-	return runtime.GOOS
-}
+func (p *Programs) os() string { return cmp.Or(p.OS, runtime.GOOS) }
 
 func (p *Programs) search() Search { return Search{OS: OS(p.os())} }
 
@@ -345,7 +342,7 @@ func installedVersion(file string) string {
 	}
 	switch strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) {
 	case "node", "npx", "npm", "corepack":
-		data, err := readBounded(filepath.Join(filepath.Dir(file), "..", "include", "node", "node_version.h"), 64<<10)
+		data, err := ReadPlain(filepath.Join(filepath.Dir(file), "..", "include", "node", "node_version.h"), 64<<10)
 		if err != nil {
 			return ""
 		}
