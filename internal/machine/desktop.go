@@ -219,6 +219,20 @@ func (d *Desktop) Guess() []string {
 	return append(list, "PATH="+GUIPath(d.os()))
 }
 
+// GUIPath is the PATH that an application started from the desktop gets, on this
+// operating system (as in GOOS; "" is ours): not the one of a terminal, which is
+// why a program may be found in one and not in the other. On Windows both are the
+// same.
+func GUIPath(goos string) string {
+	switch cmp.Or(goos, runtime.GOOS) {
+	case windows:
+		return ""
+	case "darwin":
+		return "/usr/bin:/bin:/usr/sbin:/sbin"
+	}
+	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games:/usr/local/games:/snap/bin"
+}
+
 // loginFiles are read when a person logs in at a display, by some display managers
 // at least. What a shell reads when it is interactive is not among them.
 var loginFiles = []string{

@@ -15,23 +15,6 @@ import (
 	"time"
 )
 
-// GUIPath is the PATH that an application started from the desktop gets, on this
-// operating system (as in GOOS; "" is ours): not the one of a terminal, which is
-// why a program may be found in one and not in the other. On Windows both are the
-// same.
-func GUIPath(goos string) string {
-	if goos == "" {
-		goos = runtime.GOOS
-	}
-	switch goos {
-	case "windows":
-		return ""
-	case "darwin":
-		return "/usr/bin:/bin:/usr/sbin:/sbin"
-	}
-	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games:/usr/local/games:/snap/bin"
-}
-
 // Programs knows where programs are on this machine, wherever a client may look
 // for them. The zero value is this machine and this user. It may be used by
 // several goroutines at once.
