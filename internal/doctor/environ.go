@@ -492,12 +492,7 @@ func (x *expansion) envFile() [][2]string {
 // readEnvFile reads the lines NAME=value of a file; a file that cannot be read has
 // none.
 func readEnvFile(path string) [][2]string {
-	const most = 1 << 20
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
-		return nil
-	}
-	text, err := os.ReadFile(path)
+	text, err := machine.ReadPlain(path, 1<<20)
 	if err != nil {
 		return nil
 	}

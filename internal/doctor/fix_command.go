@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
@@ -157,7 +159,7 @@ func scriptMissing(_ context.Context, t *treatment) []Fix {
 		return []Fix{byHand}
 	}
 	near := t.nearFiles(missing)
-	i := slices.IndexFunc(t.server.Args, func(a value) bool { return a.Text == missing })
+	i := slices.IndexFunc(t.server.Args, func(a clientconfig.Value) bool { return a.Text == missing })
 	if len(near) != 1 || i < 0 {
 		return []Fix{byHand}
 	}
@@ -238,7 +240,7 @@ func permissionDenied(ctx context.Context, t *treatment) []Fix {
 	if t.server != nil && denied != "" && denied == t.server.Command.Text {
 		return notExecutable(ctx, t)
 	}
-	byHand := never("by_hand", "", "let your user read and write %s", orElse(denied, "what the server was denied"))
+	byHand := never("by_hand", "", "let your user read and write %s", cmp.Or(denied, "what the server was denied"))
 	if t.os == "darwin" {
 		byHand.Does += fmt.Sprintf("; for a folder such as Documents, allow %s under System Settings > Privacy & Security > Files and Folders", t.client.Name)
 	}
@@ -259,11 +261,4 @@ func permissionDenied(ctx context.Context, t *treatment) []Fix {
 		return or(t.fix("cache_dir", Ask, does, t.setEnv(cache.variable, "", folder)), byHand)
 	}
 	return []Fix{byHand}
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,11 +10,8 @@ import (
 	"strings"
 
 	"github.com/mcpmend/mcpmend/fault"
-	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/machine"
 )
-
-type value = clientconfig.Value
 
 // argv is the command line of the entry, nil if there is none that could be edited.
 func (t *treatment) argv() []string {
@@ -42,7 +40,7 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 	if l.runner == "npx" && name != "" {
 		run = "npm view " + t.quote(name) + " name version"
 	}
-	byHand := never("by_hand", run, "correct the name of the package %s with the server's own documentation; a similar name may be somebody else's", orElse(name, "at "+t.where()))
+	byHand := never("by_hand", run, "correct the name of the package %s with the server's own documentation; a similar name may be somebody else's", cmp.Or(name, "at "+t.where()))
 	written, version, ok := npmName(l.id)
 	lower := strings.ToLower(written)
 	if l.runner != "npx" || !ok || lower == written || l.at > len(t.server.Args) {
@@ -142,7 +140,7 @@ func deprecated(_ context.Context, t *treatment) []Fix {
 // dependencyBreak: version 2 of the Python SDK took a module away that many servers
 // import and did not pin.
 func dependencyBreak(_ context.Context, t *treatment) []Fix {
-	byHand := never("by_hand", "", "pin an earlier version of the server or of %s, or wait for its makers", orElse(t.f.pieces.Package, "what it depends on"))
+	byHand := never("by_hand", "", "pin an earlier version of the server or of %s, or wait for its makers", cmp.Or(t.f.pieces.Package, "what it depends on"))
 	l := t.launch()
 	if !l.isUV() || !fault.RemedyIn(t.evidence()).FastMCP {
 		return []Fix{byHand}
@@ -156,7 +154,7 @@ func dependencyBreak(_ context.Context, t *treatment) []Fix {
 }
 
 func missingDependency(_ context.Context, t *treatment) []Fix {
-	return []Fix{never("install_program", "", "install %s for the interpreter that runs the server, as its documentation says", orElse(t.f.pieces.Package, "what is missing"))}
+	return []Fix{never("install_program", "", "install %s for the interpreter that runs the server, as its documentation says", cmp.Or(t.f.pieces.Package, "what is missing"))}
 }
 
 // runtimeVersion puts a newer runtime first, where there is one.
@@ -205,7 +203,7 @@ func (t *treatment) newerRuntime(p machine.Found, runtime string) []Fix {
 			edits = append(edits, t.setLine(append([]string{beside}, argvOf(t.server)[1:]...)...))
 		}
 	}
-	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, orElse(p.Version, "another one"))
+	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, cmp.Or(p.Version, "another one"))
 	return t.fix("path_order", Auto, does, edits...)
 }
 

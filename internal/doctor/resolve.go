@@ -38,7 +38,7 @@ func (d *Doctor) resolve(s *clientconfig.Server, st Start) []Finding {
 	return resolve(site{environ: environ{os: d.goos(), list: st.Env}, dir: st.Dir, stat: os.Stat, open: openFile}, s, st.Command)
 }
 
-func openFile(name string) (io.ReadCloser, error) { return os.Open(name) }
+func openFile(name string) (io.ReadCloser, error) { return machine.OpenPlain(name) }
 
 // site is the place where a program is looked for. It knows the rules of a system
 // that need not be this one.

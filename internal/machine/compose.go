@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -37,11 +38,17 @@ type Published struct {
 	Line int
 }
 
+// isLocal: it can be reached as localhost.
+func (p Published) isLocal() bool {
+	ip := net.ParseIP(p.HostIP)
+	return p.HostIP == "" || ip.IsUnspecified() || ip.IsLoopback()
+}
+
 // Ports are the published ports of a compose project.
 type Ports []Published
 
-// Match finds the service that somebody meant who was refused at this port: the
-// port is right inside the container and published under another number. It is
+// Match finds the service that somebody meant who was refused at this port of the
+// machine: the port is right inside the container and published under another number. It is
 // only found if there is exactly one, and nobody publishes the refused port
 // itself, for then that service is merely down.
 func (ps Ports) Match(refused int) (Published, bool) {
@@ -49,7 +56,7 @@ func (ps Ports) Match(refused int) (Published, bool) {
 		var match []Published
 		for _, p := range ps {
 			switch {
-			case p.Inactive != inactive || p.Protocol != "tcp":
+			case p.Inactive != inactive || p.Protocol != "tcp" || !p.isLocal():
 			case p.Published == refused:
 				return Published{}, false
 			case p.Target == refused:
@@ -170,7 +177,7 @@ func (c *composeReader) environment(dir string, env types.Mapping) types.Mapping
 	if err != nil {
 		return env
 	}
-	data, err := readBounded(file, maxDotenv)
+	data, err := ReadPlain(file, maxDotenv)
 	if err != nil {
 		return env
 	}
@@ -213,7 +220,7 @@ func (c *composeReader) read(ctx context.Context, dir string, files []string, en
 		if err != nil {
 			return fmt.Errorf("%s: cannot be read", f)
 		}
-		data, err := readBounded(file, maxCompose)
+		data, err := ReadPlain(file, maxCompose)
 		if err != nil {
 			return fmt.Errorf("%s: cannot be read", f)
 		}

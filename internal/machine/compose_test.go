@@ -178,6 +178,8 @@ func TestTheRefusedPortLeadsToOneServiceOrNone(t *testing.T) {
 		"the right one is down":    {Ports{db, with(second, func(p *Published) { p.Published = 5432 })}, ""},
 		"another has taken it":     {Ports{db, {Service: "web", Target: 80, Published: 5432, Protocol: "tcp"}}, ""},
 		"docker chooses":           {Ports{with(db, func(p *Published) { p.Published = 0 })}, ""},
+		"of another address":       {Ports{with(db, func(p *Published) { p.HostIP = "192.168.1.5" })}, ""},
+		"of this machine alone":    {Ports{with(db, func(p *Published) { p.HostIP = "127.0.0.1" })}, "db"},
 		"udp":                      {Ports{with(db, func(p *Published) { p.Protocol = "udp" })}, ""},
 		"one inactive":             {Ports{with(db, func(p *Published) { p.Inactive = true })}, "db"},
 		"one active, one inactive": {Ports{with(db, func(p *Published) { p.Inactive = true }), second}, "db2"},

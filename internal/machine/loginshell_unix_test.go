@@ -92,7 +92,7 @@ func TestAShellThatHangsIsEnded(t *testing.T) {
 	p.Timeout = 1500 * time.Millisecond
 	begin := time.Now()
 	path, err := p.LoginPath(t.Context())
-	if !errors.Is(err, ErrNoLoginPath) {
+	if !errors.Is(err, errNoLoginPath) {
 		t.Errorf("LoginPath() = %q, %v", path, err)
 	}
 	if took := time.Since(begin); took > p.Timeout+5*time.Second {
@@ -117,7 +117,7 @@ func TestAShellThatDoesNotAnswerIsAnError(t *testing.T) {
 		"is a folder":   {Shell: "/bin", Home: t.TempDir(), Getenv: env(nil)},
 		"has no folder": {Shell: "/bin/sh", Home: "/nonexistent", Getenv: env(nil)},
 	} {
-		if path, err := p.LoginPath(t.Context()); !errors.Is(err, ErrNoLoginPath) {
+		if path, err := p.LoginPath(t.Context()); !errors.Is(err, errNoLoginPath) {
 			t.Errorf("a shell that %s: %q, %v", name, path, err)
 		}
 		// What is not known from the shell is found all the same.
