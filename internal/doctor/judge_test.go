@@ -150,8 +150,10 @@ func TestAClientThatAsksTheLoginShellFindsWhatIsThere(t *testing.T) {
 	if c := only(t, d); c.State != Healthy || !strings.HasPrefix(path, home+"/tools:") {
 		t.Errorf("%s with the PATH %q: %+v, want it started with that of the login shell", c.State, path, c.Cause)
 	}
-	d.As = clientconfig.ByID("lm-studio")
-	if c := only(t, d); c.State != Dead || c.Cause.ID != "resolve.command_not_found" {
-		t.Errorf("in a client that does not ask: %s, want it not found", c.State)
+	for _, id := range []string{"lm-studio", "claude-code"} {
+		d.As = clientconfig.ByID(id)
+		if c := only(t, d); c.State != Dead || c.Cause.ID != "resolve.command_not_found" {
+			t.Errorf("in %s, which does not ask: %s, want it not found", id, c.State)
+		}
 	}
 }
