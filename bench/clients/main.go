@@ -15,6 +15,7 @@
 //	grammar  comments, trailing commas and byte order marks: do we know who reads them?
 //	through  a server behind `mcpmend run` is connected, and was started by mcpmend
 //	shape    entries as people copy them: do we know which ones a client uses? (not with --quick)
+//	handed   variables of the client: do we know which ones its servers get? (not with --quick)
 //
 // It exits with 1 if anything is wrong or fewer than three clients connect through
 // mcpmend, and with 3 if a client could not be installed and nothing is wrong.
@@ -55,6 +56,7 @@ var parts = []part{
 	{"grammar", grammar},
 	{"through", through},
 	{"shape", shape},
+	{"handed", handed},
 }
 
 // A finding is the answer.
@@ -190,8 +192,8 @@ func askOne(ctx context.Context, w *world, c *realclient.Client) ([]*finding, er
 	}
 	var found []*finding
 	for _, p := range parts {
-		if w.quick && p.name == "shape" {
-			continue // a dozen starts of each client; it tests our table, not our writing
+		if w.quick && (p.name == "shape" || p.name == "handed") {
+			continue // a dozen starts of each client; they test our table, not our writing
 		}
 		start := time.Now()
 		f, err := p.run(ctx, w, c)
