@@ -124,8 +124,9 @@ func read(text string) clue {
 func readLine(text string) clue {
 	var best clue
 	l := cut(text)
+	rules := index()
 	for i := range l.words {
-		for _, r := range index[l.words[i].lower] {
+		for _, r := range rules[l.words[i].lower] {
 			if r.sure < best.sure {
 				continue
 			}
@@ -183,7 +184,7 @@ func halfInstalled(lines []string) bool {
 	for _, l := range lines {
 		l = strings.ToLower(ends(l, maxLine))
 		missing = missing || strings.Contains(l, "cannot find module") || strings.Contains(l, "module_not_found")
-		below = below || strings.Contains(l, belowNpx) && npxFolder.MatchString(l)
+		below = below || strings.Contains(l, belowNpx) && npxFolder().MatchString(l)
 	}
 	return missing && below
 }

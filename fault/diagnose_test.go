@@ -41,7 +41,7 @@ func TestEveryPhraseIsShownByARealMessage(t *testing.T) {
 	for _, m := range messages(t) {
 		l := cut(m.text)
 		for i := range l.words {
-			for _, r := range index[l.words[i].lower] {
+			for _, r := range index()[l.words[i].lower] {
 				if _, ok := r.phrase.matchAt(&l, i); ok && string(r.kind) == m.kind {
 					shown[m.kind+" "+r.phrase.source] = true
 				}

@@ -1,6 +1,9 @@
 package fault
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // How sure a phrase makes us when it is all we have.
 const (
@@ -31,8 +34,9 @@ type row struct {
 	phrases []string
 }
 
-// index holds the phrases by their first plain word.
-var index = func() map[string][]*rule {
+// index holds the phrases by their first plain word. It is made for the first
+// diagnosis, since most processes never need one.
+var index = sync.OnceValue(func() map[string][]*rule {
 	m := make(map[string][]*rule)
 	for _, row := range patterns {
 		for _, source := range row.phrases {
@@ -47,7 +51,7 @@ var index = func() map[string][]*rule {
 		}
 	}
 	return m
-}()
+})
 
 type rule struct {
 	kind   Kind
