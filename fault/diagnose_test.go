@@ -75,6 +75,14 @@ func TestUnknownStaysUnknown(t *testing.T) {
 		"listening on port 4290, 403 files read",
 		"ENOENT: no such file or directory, open 'notes.txt'",
 		"the file was not found",
+		"Cannot find module '/srv/weather/node_modules/zod/index.js'",
+		"Unexpected end of JSON input",
+		"npm notice To update run: npm install -g npm@11.0.0",
+		"PREDICTED_VALUE is 3, MAX_ROWS is 10",
+		"the session was long and the answer empty",
+		"Error: Request failed with status code 404",
+		"500 Internal Server Error",
+		"TypeError: Cannot read properties of undefined (reading 'map')",
 	} {
 		if d := Diagnose(Evidence{Text: text}); d.Kind != Unknown || d.Confidence >= enough {
 			t.Errorf("Diagnose(%q) = %s (%.2f) because of %s, want unknown", text, d.Kind, d.Confidence, d.Because)

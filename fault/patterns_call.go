@@ -6,12 +6,13 @@ var callPhrases = []row{
 	{MethodNotFound, plain, []string{
 		"method not found",
 		"method <tool> not found",
-		"prompts|resources|tools|logging|completions|sampling|roots not supported",
-		"does not support prompts|resources|tools|logging|completions|sampling|roots",
+		"prompts|resources|tools|logging|completions|sampling|roots|elicitation not supported",
+		"does not support prompts|resources|tools|logging|completions|sampling|roots|elicitation",
 	}},
 	{MethodNotFound, likely, []string{
 		"-32601",
 		"unknown method",
+		"unhandled|unsupported method",
 	}},
 
 	{OutputSchema, narrow, []string{
@@ -20,6 +21,8 @@ var callPhrases = []row{
 		"outputschema defined",
 		"has an output schema but did not return structured content",
 		"structured content does not match",
+		"has an output schema but no structured content",
+		"structured_content must be",
 	}},
 
 	{InvalidArguments, plain, []string{
@@ -55,9 +58,14 @@ var callPhrases = []row{
 		"is required when",
 		"cannot deserialize value of type",
 		"validating arguments",
+		"required parameter|argument <name> is missing",
+		"argument|arguments|input|parameter validation failed",
+		"must be a string|number|boolean|list",
+		"too_small|too_big|invalid_union|invalid_string",
 	}},
 	{InvalidArguments, hint, []string{
 		"-32602",
+		"zoderror",
 	}},
 
 	{SchemaRejected, narrow, []string{
@@ -83,6 +91,14 @@ var callPhrases = []row{
 		"proto field is not repeating",
 		"only allowed for object type",
 		"strict mode unknown keyword",
+		"tool parameters array type must have items",
+		"failed to validate tool <tool>",
+		"object schema missing properties",
+		"missingreferror|pointertonowhere",
+		"schema conversion failed",
+		"unrecognized schema",
+		"is not a valid json schema",
+		"tools have invalid json schemas",
 	}},
 	{SchemaRejected, plain, []string{
 		"input schema|schemas ... invalid|missing|must",
@@ -103,6 +119,8 @@ var callPhrases = []row{
 		"invalid function name",
 		"invalid tool name",
 		"duplicate function declaration",
+		"duplicate tool name",
+		"tool name conflict|collision",
 	}},
 
 	{TooManyTools, narrow, []string{
@@ -110,6 +128,9 @@ var callPhrases = []row{
 		"too many tools",
 		"exceeds|exceeded ... tool|tools limit",
 		"tools array too long",
+		"exceeding ... tools limit",
+		"at most <number> tools",
+		"maximum number of tools",
 	}},
 
 	{ResultTooLarge, plain, []string{
@@ -123,6 +144,9 @@ var callPhrases = []row{
 	{ResultTooLarge, hint, []string{
 		"maximum context length",
 		"prompt is too long",
+		"context_length_exceeded",
+		"exceed context limit",
+		"input is too long",
 	}},
 
 	{AgentLoop, likely, []string{
@@ -137,12 +161,18 @@ var callPhrases = []row{
 		"maximum|max iterations|turns",
 		"loop detected",
 	}},
+	{AgentLoop, narrow, []string{
+		"<tool> is not a valid tool try one of",
+	}},
 
 	{StaleTools, likely, []string{
 		"unknown tool <tool>",
 		"unknown tool",
 		"tool <tool> not found",
 		"tool not found",
+		"tool <tool> does not exist",
+		"no tool named|called <tool>",
+		"tool <tool> is not registered",
 	}},
 
 	{ToolFailure, hint, []string{
