@@ -121,8 +121,12 @@ func read(text string) clue {
 	return best
 }
 
+// readLine finds the strongest clue in one line. Programs that pass an error on put
+// their own words before it, so of clues that are equally sure the last one counts,
+// unless they share words: then the longer one does.
 func readLine(text string) clue {
 	var best clue
+	end := 0 // of the words that gave it
 	l := cut(text)
 	rules := index()
 	for i := range l.words {
@@ -135,9 +139,9 @@ func readLine(text string) clue {
 				continue
 			}
 			c := clue{kind: r.kind, sure: r.sure, weight: len(r.phrase.steps), pieces: f.pieces}
-			if c.outweighs(best) {
+			if c.outweighs(best) || c.kind != best.kind && c.sure == best.sure && f.from >= end {
 				c.because = strconv.Quote(printable(clip(l.text[l.words[f.from].start:l.words[f.to-1].end], maxName)))
-				best = c
+				best, end = c, f.to
 			}
 		}
 	}

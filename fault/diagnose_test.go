@@ -113,6 +113,8 @@ func TestTheRootCauseBeatsTheSymptom(t *testing.T) {
 			Stderr: []string{"warning: rate limit is not configured", "Error: listen EADDRINUSE: address already in use 127.0.0.1:3000"}}, PortInUse},
 		{"an exit without words", Evidence{Text: closed, Exited: true, ExitCode: 1}, ServerCrashed},
 		{"the shell's word for a missing program", Evidence{Text: closed, Exited: true, ExitCode: 127}, CommandNotFound},
+		{"the cause comes after those who passed it on", Evidence{Text: "Token refresh failed: dial tcp: connection refused"}, ConnectionRefused},
+		{"and a phrase within a longer one does not count", Evidence{Text: "Error: pg_config executable not found"}, MissingDependency},
 		{"killed", Evidence{Exited: true, Signal: "killed"}, ServerCrashed},
 		{"killed, seen through a shell", Evidence{Exited: true, ExitCode: 137}, ServerCrashed},
 		{"a connection cut in a call", Evidence{Errno: "ECONNRESET", Moment: AtCall}, ConnectionReset},

@@ -83,6 +83,7 @@ var reachPhrases = []row{
 		"exchanging an authorization code",
 		"unexpected token u|f unauthorized|forbidden",
 		"json parse error unexpected identifier unauthorized|forbidden",
+		"npm err|error code e401|e403|eneedauth",
 	}},
 	{AuthFailed, likely, []string{
 		"reauthenticate|reauthorize|reauthentication",
@@ -211,6 +212,7 @@ var reachPhrases = []row{
 		"server with the specified hostname could not be found",
 		"dns_probe_finished_nxdomain|nxdomain",
 		"dns lookup|resolution failed",
+		"eai_fail|eai_nodata|eai_noname",
 	}},
 
 	{ConnectionRefused, plain, []string{
@@ -534,6 +536,7 @@ var reachPhrases = []row{
 		"goroutine <number> running",
 		"client is closing eof",
 		"shut down unexpectedly",
+		"cannot allocate memory",
 	}},
 
 	{ServerHung, likely, []string{

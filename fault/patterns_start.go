@@ -41,6 +41,9 @@ var startPhrases = []row{
 		"could not find command <command>",
 		"cannot execute required file not found",
 		"bash|zsh ... no such file or directory",
+		"<command> ist entweder falsch geschrieben oder",
+		"<command> n'est pas reconnu en tant que",
+		"<command> no se reconoce como un comando",
 	}},
 	{CommandNotFound, likely, []string{
 		"<program> is not installed",
@@ -60,6 +63,7 @@ var startPhrases = []row{
 		"filenotfounderror",
 		"the system cannot find the path specified",
 		"exited|exit with|status|code ... 127",
+		"exited|exit with|status|code ... 9009",
 	}},
 
 	{CommandQuoting, narrow, []string{
@@ -96,6 +100,9 @@ var startPhrases = []row{
 		"econnrefused ... docker.sock",
 		"connect to podman socket",
 	}},
+	{DockerUnavailable, hint, []string{
+		"exited|exit with|status|code ... 125",
+	}},
 
 	{MissingEnvVar, plain, []string{
 		"<variable> not set",
@@ -123,8 +130,8 @@ var startPhrases = []row{
 		"env var|variable <variable> ... not|required|missing|must|empty",
 		"environment variable <variable> is empty",
 		"no <variable> found|provided|set|configured|specified",
-		"<variable> not provided|found|configured|specified|present|available",
-		"<variable> is|was not provided|found|configured|specified|present|available",
+		"<variable> not provided|found|configured|present",
+		"<variable> is|was not provided|found|configured|present",
 		"<variable> unbound variable",
 		"<variable> parameter null or not set",
 		"<variable> parameter not set",
@@ -134,7 +141,7 @@ var startPhrases = []row{
 		"must set|provide|configure|define|specify <variable>",
 		"please configure|specify|define|export|add <variable>",
 		"missing required configuration <variable>",
-		"<variable> and|or <variable> are|is|must|not|need|environment",
+		"<variable> and|or <variable> are|is required|missing|unset",
 		"neither <variable> nor",
 		"variable ... can not be resolved",
 	}},
@@ -183,6 +190,7 @@ var startPhrases = []row{
 		"could not find a valid gem <package>",
 		"no such image <package>",
 		"executable script not found in package <package>",
+		"npm err|error code enoversions",
 	}},
 	{PackageNotFound, likely, []string{
 		"package <package> not found",
@@ -337,6 +345,7 @@ var startPhrases = []row{
 		"invalid elf header",
 		"no wheels with a matching platform tag",
 		"unknown system error 86|8",
+		"enoexec|ebadarch",
 	}},
 	{RuntimeArch, narrow, []string{
 		"illegal instruction",
@@ -353,6 +362,7 @@ var startPhrases = []row{
 		"not contain valid utf-8",
 		"invalid utf-8",
 		"malformedinputexception",
+		"eilseq",
 	}},
 
 	{Disk, plain, []string{
@@ -363,6 +373,7 @@ var startPhrases = []row{
 		"disk quota exceeded",
 		"not enough space on the disk",
 		"disk is full",
+		"edquot",
 	}},
 
 	{PortInUse, narrow, []string{
@@ -477,6 +488,7 @@ var startPhrases = []row{
 		"need to install the following packages",
 		"the input device is not a tty",
 		"spawn enametoolong|e2big",
+		"npm err|error code einvalidpackagename|einvalidtagname|eunsupportedprotocol|ejsonparse",
 	}},
 	{ConfigInvalid, likely, []string{
 		"missing field <name>",
