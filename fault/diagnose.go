@@ -159,6 +159,9 @@ func readStderr(e Evidence) clue {
 	named := make(map[Kind]Pieces) // what any line of that kind names
 	for i, text := range lines {
 		c := readLine(ends(text, maxLine))
+		if c.kind == "" {
+			continue
+		}
 		if isWarning(text) {
 			c.sure *= 0.7 // it went on after this
 		}
@@ -167,7 +170,7 @@ func readStderr(e Evidence) clue {
 		}
 		c.weight += 1000 + i
 		named[c.kind] = named[c.kind].with(c.pieces)
-		if c.kind != "" && c.outweighs(best) {
+		if c.outweighs(best) {
 			c.because = "stderr: " + c.because
 			best = c
 		}
