@@ -211,7 +211,7 @@ var kinds = []struct {
 		"remove the damaged folder from the package cache (for npx it is below ~/.npm/_npx, for uvx: uv cache clean) and start again, once",
 		notAgain, OfSetup}},
 	{DependencyBreak, About{"incompatible dependency",
-		"{package|A library}, which the server uses, changed in a way that breaks it.",
+		"The server was written for another version of {package|a library that it uses}.",
 		"pin the library to the version before (for uvx: --with \"mcp<2\"), or update the server",
 		notAgain, OfSetup}},
 	{MissingDependency, About{"missing dependency",
