@@ -46,8 +46,10 @@ func Diagnose(e Evidence) Diagnosis {
 	consider(read(e.Text))
 	consider(readStderr(e))
 	consider(readStdout(e))
-	if flag := RemedyIn(e).Flag; e.Exited && strings.HasSuffix(flag, "stdio") {
-		consider(clue{kind: TransportMismatch, sure: likely, because: "the server asks for " + flag})
+	if e.Exited {
+		if flag := RemedyIn(e).Flag; strings.HasSuffix(flag, "stdio") {
+			consider(clue{kind: TransportMismatch, sure: likely, because: "the server asks for " + flag})
+		}
 	}
 	return best.diagnosis(e)
 }
@@ -181,7 +183,7 @@ func halfInstalled(lines []string) bool {
 	for _, l := range lines {
 		l = strings.ToLower(ends(l, maxLine))
 		missing = missing || strings.Contains(l, "cannot find module") || strings.Contains(l, "module_not_found")
-		below = below || namedNpx.MatchString(l)
+		below = below || strings.Contains(l, belowNpx) && npxFolder.MatchString(l)
 	}
 	return missing && below
 }

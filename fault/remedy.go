@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,29 +23,45 @@ type Remedy struct {
 	FastMCP bool
 }
 
-var (
-	namedFlag    = regexp.MustCompile(`(?i)\b(?:use|with|try|pass|add|run|set|specify|using)\s+(?:the\s+)?["'` + "`" + `]?(--[a-z][a-z0-9-]{1,40}(?:[= ]stdio\b)?)`)
-	namedPython  = regexp.MustCompile(`(?i)does not satisfy python\s*((?:[<>=!~]=?|==)\s*\d+(?:\.\d+){0,2}(?:\.\*)?(?:\s*,\s*[<>=!~]=?\s*\d+(?:\.\d+){0,2})*)|requires[ -]python\s*:?\s*['"]?((?:[<>=!~]=?|==)\s*\d+(?:\.\d+){0,2})`)
-	namedNpx     = regexp.MustCompile(`((?:[A-Za-z]:)?[\\/][^'"\n:*?<>|]*[\\/]_npx[\\/][0-9a-f]{8,64})\b`)
-	namedFastMCP = regexp.MustCompile(`No module named ['"]?mcp\.server\.fastmcp\b|cannot import name ['"]FastMCP['"] from ['"]mcp\.server`)
-)
+// helps are the forms in which programs say what would help. Nearly every line is
+// an ordinary one, and looking for the bytes that a form needs, in lower case, tells
+// so at a hundredth of the cost of matching.
+var helps = []struct {
+	needs string
+	form  *regexp.Regexp
+	keep  func(*Remedy, []string)
+}{
+	{"--", regexp.MustCompile(`(?i)\b(?:use|with|try|pass|add|run|set|specify|using)\s+(?:the\s+)?["'` + "`" + `]?(--[a-z][a-z0-9-]{1,40}(?:[= ]stdio\b)?)`),
+		func(r *Remedy, m []string) { r.Flag = cmp.Or(r.Flag, m[1]) }},
+	{"python", regexp.MustCompile(`(?i)does not satisfy python\s*((?:[<>=!~]=?|==)\s*\d+(?:\.\d+){0,2}(?:\.\*)?(?:\s*,\s*[<>=!~]=?\s*\d+(?:\.\d+){0,2})*)|requires[ -]python\s*:?\s*['"]?((?:[<>=!~]=?|==)\s*\d+(?:\.\d+){0,2})`),
+		func(r *Remedy, m []string) { r.Python = cmp.Or(r.Python, strings.ReplaceAll(m[1]+m[2], " ", "")) }},
+	{belowNpx, npxFolder,
+		func(r *Remedy, m []string) { r.NpxFolder = cmp.Or(r.NpxFolder, m[1]) }},
+	{"mcp.server", regexp.MustCompile(`No module named ['"]?mcp\.server\.fastmcp\b|cannot import name ['"]FastMCP['"] from ['"]mcp\.server`),
+		func(r *Remedy, _ []string) { r.FastMCP = true }},
+}
 
-// RemedyIn reads the evidence for what it says itself would help.
+// belowNpx is in every path that npxFolder finds.
+const belowNpx = "_npx"
+
+var npxFolder = regexp.MustCompile(`((?:[A-Za-z]:)?[\\/][^'"\n:*?<>|]*[\\/]_npx[\\/][0-9a-f]{8,64})\b`)
+
+// RemedyIn reads the evidence for what it says itself would help. Where several
+// lines say something, the first one counts.
 func RemedyIn(e Evidence) Remedy {
 	var r Remedy
 	lines := slices.Concat(e.Stderr[max(0, len(e.Stderr)-maxLines):], e.Stdout[max(0, len(e.Stdout)-maxLines):], strings.Split(ends(e.Text, 16<<10), "\n"))
 	for _, text := range lines {
 		text = ends(text, 4<<10)
-		if m := namedFlag.FindStringSubmatch(text); m != nil && r.Flag == "" {
-			r.Flag = m[1]
+		lower := lowerASCII(text)
+		for _, h := range helps {
+			if !strings.Contains(lower, h.needs) {
+				continue
+			}
+			if m := h.form.FindStringSubmatch(text); m != nil {
+				h.keep(&r, m)
+			}
 		}
-		if m := namedPython.FindStringSubmatch(text); m != nil && r.Python == "" {
-			r.Python = strings.ReplaceAll(m[1]+m[2], " ", "")
-		}
-		if m := namedNpx.FindStringSubmatch(text); m != nil && r.NpxFolder == "" {
-			r.NpxFolder = m[1]
-		}
-		r.FastMCP = r.FastMCP || namedFastMCP.MatchString(text)
 	}
 	return r
 }

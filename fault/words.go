@@ -3,6 +3,7 @@ package fault
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,7 +26,7 @@ type word struct {
 
 func cut(text string) line {
 	lower := lowerASCII(text)
-	l := line{text: text}
+	l := line{text: text, words: make([]word, 0, len(text)/6+1)}
 	for i := 0; i < len(text); {
 		switch {
 		case isWordByte(lower[i]):
@@ -128,60 +129,50 @@ type found struct {
 }
 
 // matchAt matches the phrase with its first plain word at word i.
-func (p *phrase) matchAt(l *line, i int) (found, bool) {
-	f := found{from: i}
-	if p.before != "" {
-		if i == 0 {
-			return f, false
-		}
-		text, first := l.nameBefore(i - 1)
-		if !f.pieces.take(p.before, text) {
-			return f, false
-		}
-		f.from = first
+func (p *phrase) matchAt(l *line, i int) (f found, ok bool) {
+	f.from = i
+	f.to, f.pieces, ok = l.match(p.steps, i, Pieces{})
+	if !ok || p.before == "" {
+		return f, ok
 	}
-	to, ok := l.match(p.steps, i, &f.pieces)
-	f.to = to
+	if i == 0 {
+		return f, false
+	}
+	var text string
+	text, f.from = l.nameBefore(i - 1)
+	f.pieces, ok = f.pieces.take(p.before, text)
 	return f, ok
 }
 
-func (l *line) match(steps []step, i int, pieces *Pieces) (int, bool) {
+// match matches the steps from word i on. It returns the first word after them and
+// the pieces with those that were found added.
+func (l *line) match(steps []step, i int, pieces Pieces) (int, Pieces, bool) {
 	for n, s := range steps {
 		switch {
 		case s.gap:
 			for skip := 0; skip <= maxGap && i+skip <= len(l.words); skip++ {
-				tried := *pieces
-				if to, ok := l.match(steps[n+1:], i+skip, &tried); ok {
-					*pieces = tried
-					return to, true
+				if to, found, ok := l.match(steps[n+1:], i+skip, pieces); ok {
+					return to, found, true
 				}
 			}
-			return 0, false
+			return 0, pieces, false
 		case i >= len(l.words):
-			return 0, false
+			return 0, pieces, false
 		case s.piece != "":
 			text, next := l.nameFrom(i)
-			if !pieces.take(s.piece, text) {
-				return 0, false
+			var ok bool
+			if pieces, ok = pieces.take(s.piece, text); !ok {
+				return 0, pieces, false
 			}
 			i = next
 		default:
-			if !oneOf(s.words, l.words[i].lower) {
-				return 0, false
+			if !slices.Contains(s.words, l.words[i].lower) {
+				return 0, pieces, false
 			}
 			i++
 		}
 	}
-	return i, true
-}
-
-func oneOf(words []string, w string) bool {
-	for _, x := range words {
-		if x == w {
-			return true
-		}
-	}
-	return false
+	return i, pieces, true
 }
 
 const maxName = 160
@@ -257,9 +248,6 @@ type Pieces struct {
 	Tool     string // the tool's name as the message has it
 }
 
-// pieceForms says for each piece of a phrase what it may look like and where it
-// is kept. A name of the wrong form means that the phrase does not match.
-
 // with fills in what is missing from others. An address stays whole.
 func (p Pieces) with(others Pieces) Pieces {
 	fill := func(to *string, from string) {
@@ -279,40 +267,51 @@ func (p Pieces) with(others Pieces) Pieces {
 	return p
 }
 
-var pieceForms = map[string]func(*Pieces, string) bool{
-	"command":  func(p *Pieces, s string) bool { p.Command = s; return hasLetter(s) && !isFiller(s) },
-	"variable": func(p *Pieces, s string) bool { p.Variable = variableName(s); return p.Variable != "" },
-	"package":  func(p *Pieces, s string) bool { p.Package = strings.TrimSuffix(s, "@*"); return hasLetter(s) },
-	"path":     func(p *Pieces, s string) bool { p.Path = s; return strings.ContainsAny(s, `/\`) },
-	"name":     func(_ *Pieces, s string) bool { return hasLetter(s) }, // needed to match, not kept
-	"program":  func(p *Pieces, s string) bool { p.Command = s; return hasLetter(s) && !isFile(s) },
-	"drive": func(_ *Pieces, s string) bool {
-		return len(s) > 2 && s[1] == ':' && s[2] == '\\' && !strings.Contains(s, ".")
+// pieceForms says for each piece of a phrase what it may look like and where it
+// is kept. A name of the wrong form means that the phrase does not match.
+var pieceForms = map[string]func(Pieces, string) (Pieces, bool){
+	"command":  func(p Pieces, s string) (Pieces, bool) { p.Command = s; return p, hasLetter(s) && !isFiller(s) },
+	"variable": func(p Pieces, s string) (Pieces, bool) { p.Variable = variableName(s); return p, p.Variable != "" },
+	"package": func(p Pieces, s string) (Pieces, bool) {
+		p.Package = strings.TrimSuffix(s, "@*")
+		return p, hasLetter(s)
 	},
-	"server":  func(p *Pieces, s string) bool { p.Package = s; return strings.Contains(strings.ToLower(s), "mcp") },
-	"module":  func(p *Pieces, s string) bool { p.Package = s; return hasLetter(s) && !isFile(s) },
-	"version": func(p *Pieces, s string) bool { p.Version = s; return strings.ContainsAny(s, "0123456789") },
-	"tool":    func(p *Pieces, s string) bool { p.Tool = s; return hasLetter(s) },
-	"address": (*Pieces).takeAddress,
-	"number":  func(_ *Pieces, s string) bool { _, err := strconv.Atoi(s); return err == nil },
-	"port": func(p *Pieces, s string) bool {
+	"path":    func(p Pieces, s string) (Pieces, bool) { p.Path = s; return p, strings.ContainsAny(s, `/\`) },
+	"name":    func(p Pieces, s string) (Pieces, bool) { return p, hasLetter(s) }, // needed to match, not kept
+	"program": func(p Pieces, s string) (Pieces, bool) { p.Command = s; return p, hasLetter(s) && !isFile(s) },
+	"drive": func(p Pieces, s string) (Pieces, bool) {
+		return p, len(s) > 2 && s[1] == ':' && s[2] == '\\' && !strings.Contains(s, ".")
+	},
+	"server": func(p Pieces, s string) (Pieces, bool) {
+		p.Package = s
+		return p, strings.Contains(strings.ToLower(s), "mcp")
+	},
+	"module":  func(p Pieces, s string) (Pieces, bool) { p.Package = s; return p, hasLetter(s) && !isFile(s) },
+	"version": func(p Pieces, s string) (Pieces, bool) { p.Version = s; return p, strings.ContainsAny(s, "0123456789") },
+	"tool":    func(p Pieces, s string) (Pieces, bool) { p.Tool = s; return p, hasLetter(s) },
+	"address": Pieces.withAddress,
+	"number":  func(p Pieces, s string) (Pieces, bool) { _, err := strconv.Atoi(s); return p, err == nil },
+	"port": func(p Pieces, s string) (Pieces, bool) {
 		n, err := strconv.Atoi(s)
 		p.Port = n
-		return err == nil && 0 < n && n <= 65535
+		return p, err == nil && 0 < n && n <= 65535
 	},
 }
 
-func (p *Pieces) take(piece, text string) bool {
-	return text != "" && pieceForms[piece](p, printable(text))
+func (p Pieces) take(piece, text string) (Pieces, bool) {
+	if text == "" {
+		return p, false
+	}
+	return pieceForms[piece](p, printable(text))
 }
 
-// takeAddress reads host:port, host, :port or a URL, of which it keeps only the host
+// withAddress reads host:port, host, :port or a URL, of which it keeps only the host
 // and the port: the rest may hold a secret.
-func (p *Pieces) takeAddress(s string) bool {
+func (p Pieces) withAddress(s string) (Pieces, bool) {
 	if strings.Contains(s, "://") {
 		u, err := url.Parse(s)
 		if err != nil || u.Host == "" {
-			return false
+			return p, false
 		}
 		s = u.Host
 	}
@@ -322,13 +321,13 @@ func (p *Pieces) takeAddress(s string) bool {
 	}
 	if n, err := strconv.Atoi(port); err == nil && 0 < n && n <= 65535 {
 		p.Host, p.Port = host, n
-		return true
+		return p, true
 	}
 	if strings.ContainsAny(s, "/\\@") || !strings.ContainsAny(s, ".:") {
-		return false
+		return p, false
 	}
 	p.Host = s
-	return true
+	return p, true
 }
 
 // address joins host and port again, for people.
@@ -377,7 +376,7 @@ func isFile(s string) bool {
 		return !strings.HasPrefix(s, "@") // a scoped package
 	}
 	_, ending, found := strings.Cut(s, ".")
-	return found && !oneOf([]string{"exe", "cmd", "bat"}, strings.ToLower(ending))
+	return found && !slices.Contains([]string{"exe", "cmd", "bat"}, strings.ToLower(ending))
 }
 
 // isFiller tells the words of a sentence from the name of a program, where a

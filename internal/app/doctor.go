@@ -38,6 +38,7 @@ func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
 	return &doctor.Doctor{
 		System:    clientconfig.System{Home: home, Getenv: getenv, Project: o.Project},
 		Environ:   o.Environ,
+		Desktop:   &machine.Desktop{Own: o.Environ, Home: home},
 		Programs:  &machine.Programs{Home: home, Getenv: getenv},
 		Registry:  &registry.Registry{BaseURL: getenv("MCPMEND_REGISTRY"), Dir: filepath.Join(state, "registry")},
 		Self:      self,

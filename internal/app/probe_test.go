@@ -100,7 +100,7 @@ func TestSaysWhatAnHTTPServerRefusedWith(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			began := time.Now()
 			saw := Probe(t.Context(), doctor.Start{URL: test.url, Header: []string{"Authorization: Bearer canary-12345"}, Timeout: time.Second})
-			if took := time.Since(began); took > 2*time.Second {
+			if took := time.Since(began); took > 5*time.Second { // untold it would be 10
 				t.Errorf("took %v, want about a second at most", took)
 			}
 			if saw.Fault == nil || saw.Fault.Kind != test.kind || saw.Fault.HTTPStatus != test.status {

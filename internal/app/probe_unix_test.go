@@ -296,7 +296,7 @@ func TestAHungServerEndsInTimeWithAllItStarted(t *testing.T) {
 	start.Timeout = 1500 * time.Millisecond
 	began := time.Now()
 	saw := Probe(t.Context(), start)
-	if took := time.Since(began); took > start.Timeout+time.Second {
+	if took := time.Since(began); took > start.Timeout+3*time.Second {
 		t.Errorf("took %v, want little more than %v", took, start.Timeout)
 	}
 	if saw.Fault == nil || saw.Fault.Kind != fault.Timeout {
@@ -341,7 +341,7 @@ func TestNothingIsLeftWhenTheCallerGoesAway(t *testing.T) {
 	began := time.Now()
 	cancel()
 	saw := <-done
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("took %v to come back", took)
 	}
 	if saw.Fault == nil || saw.Fault.Delivery != fault.Cancelled {

@@ -3,8 +3,12 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/mcpmend/mcpmend/internal/cli"
 )
@@ -26,6 +30,40 @@ func TestThePublishedSchemaIsTheOneInTheProgram(t *testing.T) {
 	}
 	if !bytes.Equal(inside, outside) {
 		t.Errorf("%s is not internal/cli/schema.json; copy it", published)
+	}
+}
+
+// A terminal or a log shows JSON, too, and obeys what stands in it.
+func TestJSONHidesNothingAndTurnsNothingAround(t *testing.T) {
+	const name = "a\u202eb\u2066c\u009bd\u200fe\U000e0041f\x7fg\x1bh\ufeffi ✓ü�"
+	home := t.TempDir()
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := `{"mcpServers": {` + string(quoted) + `: {"command": "x"}}}`
+	if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	cli.Main(t.Context(), cli.Env{
+		Args: []string{"check", "--static", "--json", "--project", home}, Environ: []string{"HOME=" + home, "USERPROFILE=" + home}, Stdout: &out, Stderr: &errs,
+	})
+	for _, r := range out.String() {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			t.Errorf("%U is written as it is", r)
+		}
+	}
+	var answer struct {
+		Cases []struct {
+			Name string `json:"server"`
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil || len(answer.Cases) != 1 || answer.Cases[0].Name != name {
+		t.Errorf("got %+v, %v; want the name %+q whole, in\n%s", answer, err, name, out.String())
+	}
+	if !strings.Contains(out.String(), "✓ü�") {
+		t.Errorf("harmless letters are escaped:\n%s", out.String())
 	}
 }
 

@@ -56,7 +56,7 @@ that cannot refer keeps the value in clear; you are asked for it, and told so.`,
 	flags.BoolVar(&o.secretStdin, "secret-stdin", false, "read the values for clients that cannot refer from stdin, one line for each --secret")
 	flags.StringArrayVar(&r.Headers, "header", nil, "send this header to URL, as `'NAME: VALUE'`; may be given several times")
 	flags.StringVar(&o.transport, "transport", "", "`T` of a URL: http or sse (default: found out)")
-	flags.BoolVar(&r.Replace, "replace", false, "replace a different server of that name")
+	flags.BoolVar(&r.Replace, "replace", false, "replace a different server of that name; keys you do not ask about stay")
 	flags.BoolVar(&r.Anyway, "anyway", false, "write it although it does not work")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "start nothing and write nothing; show what would be written")
 	flags.BoolVar(&o.yes, "yes", false, "fetch, run and write it without asking")

@@ -15,8 +15,11 @@ import (
 
 func historyCommand(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use:                   "history [id]",
-		Short:                 "list the changes mcpmend has made, or show one",
+		Use:   "history [id]",
+		Short: "list the changes mcpmend has made, or show one",
+		Long: fmt.Sprintf(`
+A change and the file as it was before are kept for %d days, and the last %d of
+each file for longer. Older ones are deleted after a write.`, keptDays, clientconfig.KeptChanges),
 		Args:                  atMostOne("history shows one change at a time"),
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     p.completeChanges,
@@ -28,6 +31,8 @@ func historyCommand(p *program) *cobra.Command {
 		},
 	}
 }
+
+const keptDays = int(clientconfig.KeptFor / (24 * time.Hour))
 
 func (p *program) history() error {
 	d, v, err := p.doctor(selection{static: true})
@@ -55,7 +60,8 @@ func (p *program) history() error {
 		rows = append(rows, []string{c.ID, c.Time.Local().Format(time.DateTime), c.Client, v.path(c.Path), deed(c, undone)})
 	}
 	v.table(rows)
-	v.printf("\nNext: mcpmend history %s   shows the change\n", all[0].ID)
+	v.printf("\nKept for %d days, and the last %d of each file for longer.\nNext: mcpmend history %s   shows the change\n",
+		keptDays, clientconfig.KeptChanges, all[0].ID)
 	return nil
 }
 

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/mcpmend/mcpmend/internal/doctor"
 )
@@ -24,10 +28,35 @@ func answerTo(command string, code int) answer {
 
 // printJSON writes the one object that is a command's answer.
 func (p *program) printJSON(v any) error {
-	e := json.NewEncoder(p.env.Stdout)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := p.env.Stdout.Write(escaped(text.Bytes()))
+	return err
+}
+
+// escaped writes what the text output leaves out as \u…, which loses nothing: JSON
+// is looked at on terminals, too. Below 0x20 the encoder has done so, and all that is
+// not ASCII stands in strings.
+func escaped(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch high, low := utf16.EncodeRune(r); {
+		case r < 0x7f || r == utf8.RuneError || !harmful(r):
+			out = append(out, text[:n]...)
+		case high != utf8.RuneError:
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		text = text[n:]
+	}
+	return out
 }
 
 // caseJSON is a case with its times.

@@ -208,7 +208,11 @@ func (v view) problem(c *doctor.Case, w columns, withClient bool) {
 	v.heading(c, w, stateWords(c))
 	if c.State == doctor.Pending {
 		v.detail("runs", plain(c.Runs))
-		v.detail("why", "it comes with the project: look at it before it is started for the first time")
+		why := "it comes with the project: look at it before it is started for the first time"
+		if len(c.Changed) > 0 {
+			why = "it comes with the project and is not what you have approved: look at it again"
+		}
+		v.detail("why", why)
 		v.paste("fix", "", "mcpmend check "+quote(c.Name)+" --approve "+c.Approve)
 	}
 	if c.Cause != nil {

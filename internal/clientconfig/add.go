@@ -74,13 +74,7 @@ func (c *Client) entry(s *Server) (Object, error) {
 
 // entryType adds the type where the client has or needs one.
 func (c *Client) entryType(s *Server, o *Object) error {
-	e := &c.Entry
-	transport := s.Transport
-	if s.URL.Text == "" {
-		transport = Stdio
-	} else if transport == Unknown {
-		transport = HTTP
-	}
+	e, transport := &c.Entry, s.speaks()
 	if e.Type == "" || transport == Stdio && !e.CommandNeedsType {
 		return nil
 	}
@@ -93,6 +87,17 @@ func (c *Client) entryType(s *Server, o *Object) error {
 	}
 	*o = append(*o, Member{e.Type, names[0]})
 	return nil
+}
+
+// speaks is the transport to write down; Streamable HTTP is the usual one of a URL.
+func (s *Server) speaks() Transport {
+	switch {
+	case s.URL.Text == "":
+		return Stdio
+	case s.Transport == Unknown:
+		return HTTP
+	}
+	return s.Transport
 }
 
 // urlName is the field for a URL, or "".

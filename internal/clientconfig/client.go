@@ -17,11 +17,14 @@ type Client struct {
 	ID string
 	// Name is what its makers call it.
 	Name string
-	// GUI is set for an app started from a desktop: its PATH is the system's and
-	// lacks what a login shell adds, such as nvm or mise.
+	// GUI is set for an app started from a desktop: it has neither the PATH nor the
+	// variables that the start files of a shell set, such as nvm's or a token.
 	GUI bool
+	// AsksShell is set for one that starts the user's login shell to get them after
+	// all. There is none to ask on Windows.
+	AsksShell bool
 	// Inherits says what a server sees of the client's environment: "all",
-	// "no-secrets" or "few"; "" when it is not known.
+	// "no-secrets", "few" or "sdk"; "" when it is not known.
 	Inherits string
 	// Waits is for how many seconds it waits for a server to start; 0 when that is not
 	// known. WaitsVariable is a variable of its environment that changes it, in

@@ -44,7 +44,7 @@ func TestTheTableIsWellFormed(t *testing.T) {
 		if c.Name == "" || c.Entry.Command == "" || c.Reload == "" {
 			bad("name, command and reload must be filled: %+v", c)
 		}
-		if !slices.Contains([]string{"", "all", "few", "no-secrets"}, c.Inherits) {
+		if !slices.Contains([]string{"", "all", "few", "no-secrets", "sdk"}, c.Inherits) {
 			bad("inherits %q", c.Inherits)
 		}
 		rows := make(map[string]bool)
@@ -185,6 +185,29 @@ func TestVariablesAreSeenAsTheClientSeesThem(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s, %s, %q (-want +got):\n%s", test.client, test.part, test.value, diff)
+		}
+	}
+}
+
+func TestAReferenceIsSpeltAsTheClientReadsIt(t *testing.T) {
+	plain := Reference{Name: "TOKEN"}
+	for _, test := range []struct {
+		client, part string
+		r            Reference
+		want         string
+	}{
+		{"claude-code", "env", plain, "${TOKEN}"},
+		{"claude-code", "env", Reference{Name: "HOST", Default: "x", HasDefault: true}, "${HOST:-x}"},
+		{"claude-code", "cwd", plain, ""},
+		{"cursor", "env", plain, "${env:TOKEN}"},
+		{"cursor", "env", Reference{Name: "HOST", Default: "x", HasDefault: true}, ""},
+		{"gemini-cli", "env", plain, "$TOKEN"},
+		{"continue", "env", plain, ""},
+		{"continue", "env", Reference{Name: "TOKEN", Source: Secret}, "${{ secrets.TOKEN }}"},
+		{"codex", "env", plain, ""},
+	} {
+		if got := ByID(test.client).Refer(test.part, test.r); got != test.want {
+			t.Errorf("%s, %s, %+v: %q, want %q", test.client, test.part, test.r, got, test.want)
 		}
 	}
 }

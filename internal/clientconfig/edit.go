@@ -107,6 +107,9 @@ func (f *File) edit(path Path, change func(*document) ([]splice, error), mean fu
 	}
 	g := &File{Path: f.Path, Client: f.Client, Places: f.Places, Ignored: f.Ignored, project: f.project, onDisk: f.onDisk}
 	g.parse(data)
+	if slices.ContainsFunc(g.Problems, func(p Problem) bool { return p.Kind == ByteOrderMark }) {
+		return refuse("%s could not read the result: the byte order mark has to go first", f.Client.Name)
+	}
 	return g, nil
 }
 

@@ -179,10 +179,7 @@ func (f *File) parse(data []byte) {
 		return
 	}
 	if place.NoBOM && bytes.HasPrefix(data, []byte(byteOrderMark)) {
-		f.doc.root = nil // as with any other file the client cannot parse
-		f.Problems = append(f.Problems, Problem{Kind: Unparsable, At: f.lines.at(0),
-			Detail: "it begins with a byte order mark, which " + f.Client.Name + " does not read"})
-		return
+		f.Problems = append(f.Problems, Problem{Kind: ByteOrderMark, At: f.lines.at(0)})
 	}
 	f.noteSpots(place)
 	for _, p := range f.Places {

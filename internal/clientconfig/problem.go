@@ -51,6 +51,8 @@ const (
 	// the file.
 	Comment       Kind = "comment"
 	TrailingComma Kind = "trailing_comma"
+	// ByteOrderMark: the file begins with one, and the client cannot read any of it.
+	ByteOrderMark Kind = "byte_order_mark"
 	// DuplicateKey: only the last one counts, or the file is refused.
 	DuplicateKey Kind = "duplicate_key"
 	// WrongKey: the servers stand under a key that other clients use, or that is

@@ -115,6 +115,16 @@ func (f *File) Strict() (*File, error) {
 	}, same)
 }
 
+// Unmarked returns the file without the byte order mark at its beginning.
+func (f *File) Unmarked() (*File, error) {
+	return f.edit(nil, func(d *document) ([]splice, error) {
+		if !bytes.HasPrefix(d.data, []byte(byteOrderMark)) {
+			return nil, errors.New("there is no byte order mark")
+		}
+		return []splice{{0, len(byteOrderMark), ""}}, nil
+	}, same)
+}
+
 func same(before any) (any, error) { return before, nil }
 
 func (d *document) trailingCommas(n *node) []splice {

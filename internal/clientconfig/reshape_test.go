@@ -129,6 +129,7 @@ func TestReshaping(t *testing.T) {
 		return func(f *File) (*File, error) { return f.ListToObject(path) }
 	}
 	braces := func(f *File) (*File, error) { return f.Braces() }
+	unmarked := func(f *File) (*File, error) { return f.Unmarked() }
 	for _, test := range []struct {
 		name   string
 		format Format
@@ -145,6 +146,8 @@ func TestReshaping(t *testing.T) {
 		{"spaces", JSON, "  ", braces, "{}\n"},
 		{"lines", JSON, "\r\n\r\n", braces, "{}\r\n\r\n"},
 		{"a mark of the byte order", JSON, byteOrderMark, braces, byteOrderMark + "{}\n"},
+		{"the mark taken away", JSON, byteOrderMark + "{} // x\r\n", unmarked, "{} // x\r\n"},
+		{"no mark", TOML, "a = 1\n", unmarked, ""},
 		{"braces for what has some", JSON, "{}", braces, ""},
 		{"entries at the top", JSON, "{\n  \"a\": {\n    \"command\": \"x\"\n  }\n}\n", wrap("mcpServers"), "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\"\n    }\n  }\n}\n"},
 		{"entries on one line", JSON, `{"a": {"command": "x"}}`, wrap("mcpServers"), `{"mcpServers": {"a": {"command": "x"}}}`},

@@ -250,6 +250,7 @@ func (s *Store) write(ctx context.Context, c Change, before, after []byte) (_ Ch
 	}
 	// That the record lacks its mark is found out from the file itself.
 	_ = writeSynced(filepath.Join(s.folder(c.ID), "done"), nil)
+	s.forget(c.Time)
 	return c, nil
 }
 

@@ -86,6 +86,22 @@ func (c *Client) References(part, value string) []Reference {
 	return found
 }
 
+// Refer spells a reference in this client's favourite way: to the Name of r, from
+// its Source, with its Default if it has one. It is "" if the client has no way to
+// do so in that part of an entry.
+func (c *Client) Refer(part string, r Reference) string {
+	for _, form := range c.Variables.Forms {
+		if strings.Contains(form, "DEFAULT") != r.HasDefault {
+			continue
+		}
+		spelt := strings.Replace(strings.Replace(form, "DEFAULT", r.Default, 1), "NAME", r.Name, 1)
+		if read := c.References(part, spelt); len(read) == 1 && read[0].Expanded && read[0].Source == r.Source && read[0].Name == r.Name {
+			return spelt
+		}
+	}
+	return ""
+}
+
 func (c *Client) referenceAt(s string) (Reference, bool) {
 	if !strings.ContainsRune("${%", rune(s[0])) {
 		return Reference{}, false

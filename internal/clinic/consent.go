@@ -3,16 +3,17 @@ package clinic
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpmend/mcpmend/internal/doctor"
 )
 
 // An item is one thing that somebody has to agree to.
@@ -30,10 +31,13 @@ type item struct {
 	terminal string
 }
 
+// writeKey is that of writing a draft.
+func writeKey(d *doctor.Draft) string { return "write " + d.ID }
+
 // A visit is one call of a tool, which may take several rounds.
 type visit struct {
 	agreed  map[string]bool
-	refused map[string]bool
+	refused []item
 	asked   []item
 	// then goes on from here instead of from the beginning, once what was asked is
 	// agreed to: all that is left is to write.
@@ -47,12 +51,8 @@ func (v *visit) may(it item) bool {
 		v.agree(it)
 		return true
 	}
-	for _, other := range v.asked {
-		if other.key == it.key {
-			return false
-		}
-	}
-	if !v.refused[it.key] {
+	same := func(other item) bool { return other.key == it.key }
+	if !slices.ContainsFunc(v.asked, same) && !slices.ContainsFunc(v.refused, same) {
 		v.asked = append(v.asked, it)
 	}
 	return false
@@ -71,13 +71,6 @@ func (v *visit) agree(it item) {
 // onlyWrites reports whether nothing has to be tried any more.
 func (v *visit) onlyWrites() bool {
 	return !slices.ContainsFunc(v.asked, func(it item) bool { return !strings.HasPrefix(it.key, "write ") })
-}
-
-func (v *visit) refuse(it item) {
-	if v.refused == nil {
-		v.refused = make(map[string]bool)
-	}
-	v.refused[it.key] = true
 }
 
 // A plan is a visit that waits for an answer.
@@ -103,25 +96,26 @@ const (
 
 // plans are kept in memory only: a plan that outlives us is not binding.
 type plans struct {
-	mu    sync.Mutex
-	byID  map[string]*plan
-	order []string // oldest first
+	mu   sync.Mutex
+	byID map[string]*plan
 }
 
 func newPlans() *plans { return &plans{byID: make(map[string]*plan)} }
 
-// put keeps a plan and returns its id.
+// put keeps a plan and returns its id. What has expired is let go of, and the
+// oldest if there are too many.
 func (ps *plans) put(p *plan) string {
-	p.expires = time.Now().Add(planLife)
+	now := time.Now()
+	p.expires = now.Add(planLife)
 	id := "plan-" + strings.ToLower(rand.Text())
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	ps.byID[id] = p
-	ps.order = append(ps.order, id)
-	if len(ps.order) > mostPlans {
-		delete(ps.byID, ps.order[0])
-		ps.order = ps.order[1:]
+	maps.DeleteFunc(ps.byID, func(_ string, p *plan) bool { return now.After(p.expires) })
+	if len(ps.byID) >= mostPlans {
+		ids := slices.Collect(maps.Keys(ps.byID))
+		delete(ps.byID, slices.MinFunc(ids, func(a, b string) int { return ps.byID[a].expires.Compare(ps.byID[b].expires) }))
 	}
+	ps.byID[id] = p
 	return id
 }
 
@@ -140,72 +134,42 @@ func (ps *plans) take(id, tool, arguments string, form bool) *plan {
 	return p
 }
 
-// An answer is what a tool returns: data, which may ask for an approval, and a few
-// lines that say the same.
+// An answer is what a tool returns: data, which may ask for an approval, and the
+// same in lines.
 type answer interface {
 	text() string
 	setApproval(*Approval)
 }
 
-// Approval is what became of a question, or the question.
-type Approval struct {
-	Status string `json:"status"`
-	// Plan agrees to all of Wanted that needs no person.
-	Plan    string   `json:"plan,omitempty"`
-	Expires string   `json:"expires,omitempty"`
-	Wanted  []Wanted `json:"wanted,omitempty"`
-}
-
-// Wanted is one thing to agree to.
-type Wanted struct {
-	What string `json:"what"`
-	Diff string `json:"diff,omitempty"`
-	// Person says what to type where only a person can agree.
-	Person string `json:"person,omitempty"`
-}
-
-func wanted(items []item) []Wanted {
-	var ws []Wanted
-	for _, it := range items {
-		w := Wanted{What: it.what, Diff: it.diff}
-		if it.person {
-			w.Person = it.terminal
-		}
-		ws = append(ws, w)
-	}
-	return ws
-}
-
 // addTool adds a tool whose calls may have to be agreed to.
-func addTool[In, Out any, A interface {
-	*Out
-	answer
-}](s *mcp.Server, c *clinic, t *mcp.Tool, run func(context.Context, *visit, In) A) {
-	handler := func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, A, error) {
-		arguments, confirm := withoutConfirm(req.Params.Arguments)
-		p := &plan{tool: t.Name, arguments: arguments, visit: &visit{}}
-		p.resume = func(ctx context.Context, v *visit) answer { return run(ctx, v, in) }
-		result, err := c.call(ctx, req, p, confirm)
+func addTool[In any](s *mcp.Server, c *clinic, t *mcp.Tool, run func(context.Context, *visit, In) answer) {
+	mcp.AddTool(s, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		arguments, confirm, err := withoutConfirm(in)
 		if err != nil {
 			return nil, nil, err
 		}
-		if result.InputRequests != nil {
-			return result, nil, nil
-		}
-		return result, p.answer.(A), nil
-	}
-	mcp.AddTool(s, t, handler)
+		p := &plan{tool: t.Name, arguments: arguments, visit: &visit{}}
+		p.resume = func(ctx context.Context, v *visit) answer { return run(ctx, v, in) }
+		result, err := c.call(ctx, req, p, confirm)
+		return result, nil, err
+	})
 }
 
 // withoutConfirm is what a plan is bound to: the arguments, but for the plan's id.
-func withoutConfirm(raw json.RawMessage) (hash, confirm string) {
+// One that is left out is the same as one that says nothing.
+func withoutConfirm(in any) (arguments, confirm string, err error) {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return "", "", err
+	}
 	var m map[string]any
-	_ = json.Unmarshal(raw, &m) // the SDK has held it against the schema
+	if err := json.Unmarshal(b, &m); err != nil {
+		return "", "", err
+	}
 	confirm, _ = m["confirm"].(string)
 	delete(m, "confirm")
-	b, _ := json.Marshal(m) // keys are sorted
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), confirm
+	b, err = json.Marshal(m) // keys are sorted
+	return string(b), confirm, err
 }
 
 // question is the one input that we ask a modern client for.
@@ -222,16 +186,16 @@ func (c *clinic) call(ctx context.Context, req *mcp.CallToolRequest, p *plan, co
 		if old == nil || reply == nil {
 			return nil, fmt.Errorf("that question is no longer open; call %s again", p.tool)
 		}
-		*p = *old
+		p = old
 		if status = p.settle(reply); status != given {
-			return c.done(p, status), nil
+			return p.done(status)
 		}
 	case confirm != "":
 		old := c.plans.take(confirm, p.tool, p.arguments, false)
 		if old == nil {
 			return nil, fmt.Errorf("there is no plan of that id for these arguments: it is used once, within %v; call %s again without confirm", planLife, p.tool)
 		}
-		*p = *old
+		p = old
 		for _, it := range p.items {
 			p.visit.agree(it)
 		}
@@ -245,12 +209,11 @@ func (c *clinic) call(ctx context.Context, req *mcp.CallToolRequest, p *plan, co
 			p.resume = p.visit.then
 		}
 		p.rounds++
-		if len(p.items) == 0 {
-			return c.done(p, status), nil
-		}
 		switch {
+		case len(p.items) == 0:
+			return p.done(status)
 		case p.rounds > mostRounds || !canAsk(req):
-			return c.propose(p), nil
+			return c.propose(p)
 		case req.ProtocolVersion() >= modern:
 			p.form = true
 			return &mcp.CallToolResult{
@@ -258,14 +221,29 @@ func (c *clinic) call(ctx context.Context, req *mcp.CallToolRequest, p *plan, co
 				RequestState:  c.plans.put(p),
 			}, nil
 		}
-		reply, err := req.Session.Elicit(ctx, p.ask())
-		if err != nil { // the client says it can and cannot, or is gone
-			return c.propose(p), nil
+		reply, err := elicit(ctx, req.Session, p.ask())
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err() // whoever called is gone, and so is the person
+		case err != nil: // the client says that it can ask, and cannot
+			return c.propose(p)
 		}
 		if status = p.settle(reply); status != given {
-			return c.done(p, status), nil
+			return p.done(status)
 		}
 	}
+}
+
+// elicit asks a person. Who does not answer within the life of a plan has not
+// agreed, and nobody else is asked instead.
+func elicit(ctx context.Context, session *mcp.ServerSession, ask *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, planLife)
+	defer cancel()
+	reply, err := session.Elicit(ctx, ask)
+	if err != nil && ctx.Err() != nil {
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	return reply, err
 }
 
 // modern is the first version without requests from server to client.
@@ -307,7 +285,7 @@ func (p *plan) settle(reply *mcp.ElicitResult) string {
 			p.visit.agree(it)
 			status = given
 		} else {
-			p.visit.refuse(it)
+			p.visit.refused = append(p.visit.refused, it)
 		}
 	}
 	return status
@@ -318,18 +296,17 @@ func field(i int) string { return fmt.Sprintf("approve_%d", i+1) }
 // ask asks for the items of a plan. One is agreed to by accepting; of several
 // each has its own box, which is not ticked.
 func (p *plan) ask() *mcp.ElicitParams {
+	// No box is required: one that is missing in the reply is one that is not ticked.
 	properties := make(map[string]any)
-	var required []string
 	var b strings.Builder
 	for i, it := range p.items {
 		if len(p.items) > 1 {
 			fmt.Fprintf(&b, "%d. ", i+1)
-			properties[field(i)] = map[string]any{"type": "boolean", "title": fmt.Sprintf("%d. %s", i+1, oneLine(it.what))}
-			required = append(required, field(i))
+			properties[field(i)] = map[string]any{"type": "boolean", "title": fmt.Sprintf("%d. %s", i+1, shown(it.what))}
 		}
-		b.WriteString(oneLine(it.what) + "\n")
+		b.WriteString(shown(it.what) + "\n")
 		if it.diff != "" {
-			b.WriteString("\n" + strings.TrimRight(shorten(it.diff), "\n") + "\n\n")
+			b.WriteString("\n" + strings.TrimRight(shownDiff(it.diff), "\n") + "\n\n")
 		}
 	}
 	if len(p.items) == 1 {
@@ -337,46 +314,25 @@ func (p *plan) ask() *mcp.ElicitParams {
 	} else {
 		b.WriteString("Tick what you allow. Nothing else will be done.")
 	}
-	schema := map[string]any{"type": "object", "properties": properties}
-	if required != nil {
-		schema["required"] = required
-	}
-	return &mcp.ElicitParams{Mode: "form", Message: b.String(), RequestedSchema: schema}
-}
-
-// shorten keeps a question readable. What is cut is at the end, and said.
-func shorten(s string) string {
-	const most = 6000
-	if len(s) <= most {
-		return s
-	}
-	cut := strings.LastIndexByte(s[:most], '\n')
-	return s[:max(cut, 0)] + fmt.Sprintf("\n(%d more lines)", strings.Count(s[max(cut, 0):], "\n"))
+	return &mcp.ElicitParams{Mode: "form", Message: b.String(), RequestedSchema: map[string]any{"type": "object", "properties": properties}}
 }
 
 // done is the result of a tool that has nothing more to ask.
-func (c *clinic) done(p *plan, status string) *mcp.CallToolResult {
-	if status != "" {
-		a := &Approval{Status: status}
-		if status != given {
-			a.Wanted = wanted(p.items)
-		}
-		p.answer.setApproval(a)
+func (p *plan) done(status string) (*mcp.CallToolResult, error) {
+	if status == given {
+		p.answer.setApproval(&Approval{Status: given, Wanted: wanted(p.visit.refused)})
+	} else if status != "" {
+		p.answer.setApproval(&Approval{Status: status, Wanted: wanted(p.items)})
 	}
 	return result(p.answer)
 }
 
 // propose is the result of a tool that has to ask and cannot: a plan, for whoever
 // calls again, and what is left to a person.
-func (c *clinic) propose(p *plan) *mcp.CallToolResult {
+func (c *clinic) propose(p *plan) (*mcp.CallToolResult, error) {
 	a := &Approval{Status: needed, Wanted: wanted(p.items)}
-	var open []item
-	for _, it := range p.items {
-		if !it.person {
-			open = append(open, it)
-		}
-	}
 	p.answer.setApproval(a)
+	open := slices.DeleteFunc(slices.Clone(p.items), func(it item) bool { return it.person })
 	if len(open) > 0 {
 		kept := *p
 		kept.items, kept.rounds, kept.form = open, 0, false
@@ -386,6 +342,22 @@ func (c *clinic) propose(p *plan) *mcp.CallToolResult {
 	return result(p.answer)
 }
 
-func result(a answer) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text()}}}
+// result sends an answer as data and as text, each of them whole.
+//
+// The protocol wants the data in the text again, as JSON, for clients that know no
+// structuredContent (a SHOULD). We send lines instead, which say the same in fewer
+// words. A model mostly sees one of the two: Claude Code, Codex and opencode give
+// it the data and drop the text, Kimi and claude.ai give it the text. So neither may
+// lack anything, and JSON in the text would help only a program that has not heard
+// of structuredContent; programs have "mcpmend --json". Copilot gives its model
+// both, and there JSON twice would be the dearest of all.
+//
+// We encode the data ourselves: the SDK would sort its members, and the verdict
+// belongs in front.
+func result(a answer) (*mcp.CallToolResult, error) {
+	data, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: a.text()}}, StructuredContent: json.RawMessage(data)}, nil
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A patient transport lets calls end that were read before the end of input. The
+// A lingering transport lets calls end that were read before the end of input. The
 // SDK drops them, so that a script which pipes its questions in gets no answers.
-type patient struct{ mcp.Transport }
+type lingering struct{ mcp.Transport }
 
 // lastAnswers is how long they may take: who has closed the input may also be gone.
 const lastAnswers = 2 * time.Second
 
-func (t patient) Connect(ctx context.Context) (mcp.Connection, error) {
+func (t lingering) Connect(ctx context.Context) (mcp.Connection, error) {
 	c, err := t.Transport.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &patientConnection{Connection: c, open: make(map[jsonrpc.ID]bool), answered: make(chan struct{}, 1)}, nil
+	return &lingeringConnection{Connection: c, open: make(map[jsonrpc.ID]bool), answered: make(chan struct{}, 1)}, nil
 }
 
-type patientConnection struct {
+type lingeringConnection struct {
 	mcp.Connection
 	answered chan struct{} // one is there after an answer
 
@@ -32,7 +32,7 @@ type patientConnection struct {
 	open map[jsonrpc.ID]bool // calls without an answer
 }
 
-func (c *patientConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *lingeringConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if r, ok := m.(*jsonrpc.Request); ok && err == nil && r.IsCall() {
 		c.note(r.ID, true)
@@ -43,7 +43,7 @@ func (c *patientConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-func (c *patientConnection) Write(ctx context.Context, m jsonrpc.Message) error {
+func (c *lingeringConnection) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if r, ok := m.(*jsonrpc.Response); ok {
 		c.note(r.ID, false)
@@ -52,7 +52,7 @@ func (c *patientConnection) Write(ctx context.Context, m jsonrpc.Message) error 
 }
 
 // note notes a call that was read, or answered.
-func (c *patientConnection) note(id jsonrpc.ID, asked bool) {
+func (c *lingeringConnection) note(id jsonrpc.ID, asked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if asked {
@@ -67,7 +67,7 @@ func (c *patientConnection) note(id jsonrpc.ID, asked bool) {
 }
 
 // wait returns when all calls are answered, or have taken too long.
-func (c *patientConnection) wait(ctx context.Context) {
+func (c *lingeringConnection) wait(ctx context.Context) {
 	late := time.After(lastAnswers)
 	for {
 		c.mu.Lock()

@@ -175,9 +175,8 @@ func TestARealServerIsMendedOverStdio(t *testing.T) {
 				t.Fatalf("got %v, want the cause", server)
 			}
 			out = m.call(t, "check_health", map[string]any{"auto_heal": true})
-			h := out["healings"].([]any)[0].(map[string]any)
-			now := h["now"].(map[string]any)
-			if h["fixed"] != true || now["state"] != "healthy" || len(m.questions) != 1 {
+			h := out["servers"].([]any)[0].(map[string]any)
+			if h["fixed"] != true || h["state"] != "healthy" || len(m.questions) != 1 {
 				t.Fatalf("got %v after %q, want it fixed after one question", h, m.questions)
 			}
 			b, err := os.ReadFile(file)
@@ -210,7 +209,7 @@ func TestTwoServersOfOneFileAreBothMended(t *testing.T) {
 			out := m.call(t, "check_health", arguments)
 			arguments["confirm"] = out["approval"].(map[string]any)["plan"]
 			out = m.call(t, "check_health", arguments)
-			for _, h := range out["healings"].([]any) {
+			for _, h := range out["servers"].([]any) {
 				if h := h.(map[string]any); h["fixed"] != true {
 					t.Errorf("got %v, want it fixed", h)
 				}
@@ -245,7 +244,7 @@ func TestAVariableIsHandedOnOnlyIfAPersonAgrees(t *testing.T) {
 		arguments := map[string]any{"server": "demo"}
 		maps.Copy(arguments, more)
 		out = m.call(t, "heal_server", arguments)
-		return out, out["healings"].([]any)[0].(map[string]any)
+		return out, out["servers"].([]any)[0].(map[string]any)
 	}
 	written := func(t *testing.T, file string) bool {
 		b, err := os.ReadFile(file)
@@ -360,7 +359,7 @@ func TestAnswersComeAlsoAfterTheEndOfInput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(out), `"name":"mcpmend"`) || !strings.Contains(string(out), "command_not_found") {
+		if !strings.Contains(string(out), `"name":"mcpmend"`) || !strings.Contains(string(out), `"structuredContent":{"kind":"command_not_found"`) {
 			t.Fatalf("got %q, want two answers", out)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
@@ -204,6 +205,10 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	c.climbed(AtVariables)
 	if start.URL == "" {
 		resolved := d.resolve(c.server, start)
+		if asked := d.withLoginPath(ctx, c, resolved); asked != nil {
+			start, _ = asked.start(c.server, c.file)
+			resolved = asked.resolve(c.server, start)
+		}
 		if b := firstBroken(resolved); b != nil {
 			if reason := blame(found, b); reason != b {
 				b, resolved = reason, nil // what follows from it goes without saying
@@ -227,11 +232,36 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	case d.needsApproval(c.server, c.file):
 		c.close(nil, found)
 		c.State = Pending
-		c.Runs = wouldRun(c.server)
-		c.Approve = d.fingerprint(c.server, c.file)
+		b := d.bond(c.server, c.file)
+		if c.Approve = b.hash; d.Approvals != nil {
+			c.Changed = d.Approvals.changed(b)
+		}
+		c.Runs = wouldRun(c.server, c.Changed)
 	default:
 		d.probe(ctx, c, start, found)
 	}
+}
+
+// withLoginPath is a doctor who has the PATH of the login shell, for a client that
+// asks that shell: we may have been started by something that has not. nil if the
+// program is found without it, or not even so.
+func (d *Doctor) withLoginPath(ctx context.Context, c *Case, resolved []Finding) *Doctor {
+	_, as := d.expansion(c.server, c.file)
+	b := firstBroken(resolved)
+	if b == nil || b.Kind != string(fault.CommandNotFound) || !d.asksShell(as) || d.Programs == nil {
+		return nil
+	}
+	path, err := d.Programs.LoginPath(ctx)
+	if err != nil {
+		return nil
+	}
+	asked := *d
+	asked.Environ = append(slices.Clone(d.Environ), "PATH="+path)
+	start, _ := asked.start(c.server, c.file)
+	if firstBroken(asked.resolve(c.server, start)) != nil {
+		return nil
+	}
+	return &asked
 }
 
 // probe starts the server and judges what was seen.
@@ -254,7 +284,7 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 			c.Reached = s.Stage
 		}
 	}
-	d.judge(c, &saw, found)
+	d.judge(c, start.Timeout, &saw, found)
 }
 
 func (d *Doctor) timeout() time.Duration {

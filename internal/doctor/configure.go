@@ -62,8 +62,6 @@ type ConfigureRequest struct {
 	Allow func(what string) bool
 	// Heal says how far healing may go.
 	Heal HealOptions
-
-	known registry.Entry // what the registry knows of it
 }
 
 // A Configuration is what became of a request to add a server.
@@ -128,9 +126,10 @@ type Placement struct {
 func (d *Doctor) Configure(ctx context.Context, r ConfigureRequest) *Configuration {
 	c := &Configuration{Server: r.Name}
 	wanted, err := r.server()
+	var known registry.Entry
 	if err == nil {
-		r.lookUp(d.Registry)
-		err = r.lacks()
+		known, _ = d.published(wanted)
+		err = r.lacks(known)
 	}
 	if err != nil {
 		c.Refused = err.Error()
@@ -140,7 +139,8 @@ func (d *Doctor) Configure(ctx context.Context, r ConfigureRequest) *Configurati
 		c.Refused = err.Error()
 		return c
 	}
-	if notice := r.notice(); notice != "" {
+	notice := notice(known, wanted)
+	if notice != "" {
 		c.Notes = append(c.Notes, notice)
 	}
 	for _, p := range c.Clients {
@@ -153,7 +153,7 @@ func (d *Doctor) Configure(ctx context.Context, r ConfigureRequest) *Configurati
 		c.Planned = true
 		return c
 	}
-	if what := d.unheardOf(&r, wanted); what != "" && (r.Allow == nil || !r.Allow(what)) {
+	if what := d.unheardOf(&r, wanted, notice); what != "" && (r.Allow == nil || !r.Allow(what)) {
 		c.Planned, c.Needs = true, what
 		return c
 	}
@@ -216,6 +216,10 @@ func (d *Doctor) place(ctx context.Context, r *ConfigureRequest, p *Placement) {
 // keep writes the draft of a placement.
 func (d *Doctor) keep(ctx context.Context, p *Placement) {
 	change, err := d.Write(ctx, p.Draft)
+	if errors.Is(err, clientconfig.ErrNoChange) { // somebody else has just added the same
+		p.Status, p.Draft = Unchanged, nil
+		return
+	}
 	if change.Done || err == nil {
 		p.Status, p.Undo, p.Draft = Written, change.ID, nil
 		if p.Healing != nil {
@@ -253,10 +257,6 @@ func works(c *Case) bool {
 	return false
 }
 
-func clientsByID(ids []string) []*clientconfig.Client {
-	return Which{Clients: ids}.clients()
-}
-
 // placements finds the file of each client that an entry of that scope goes to.
 func (d *Doctor) placements(ids []string, scope string) ([]*Placement, error) {
 	if scope == "" {
@@ -272,7 +272,7 @@ func (d *Doctor) placements(ids []string, scope string) ([]*Placement, error) {
 		}
 	}
 	var ps []*Placement
-	for _, c := range clientsByID(ids) {
+	for _, c := range (Which{Clients: ids}).clients() {
 		f := d.fileFor(c, scope, named)
 		switch {
 		case f != nil && slices.ContainsFunc(ps, func(p *Placement) bool { return p.File == f.Path }):
@@ -339,21 +339,14 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 		decline(Declined, err.Error())
 		return
 	}
-	base := p.file
-	if i := slices.IndexFunc(base.Problems, func(pr clientconfig.Problem) bool {
+	if i := slices.IndexFunc(p.file.Problems, func(pr clientconfig.Problem) bool {
 		return problemStages[pr.Kind].severity == Broken && pr.Server == ""
 	}); i >= 0 {
-		decline(Declined, "the file has to be mended first: "+base.Problems[i].String())
+		decline(Declined, "the file has to be mended first: "+p.file.Problems[i].String())
 		return
 	}
-	old := base.Server(r.Name)
-	if old != nil {
-		if base, err = base.Remove(old.Path); err != nil {
-			decline(Declined, err.Error())
-			return
-		}
-	}
-	after, err := base.Add(s)
+	old := p.file.Server(r.Name)
+	after, err := p.file.Replace(s)
 	if err != nil {
 		decline(Declined, plainError(err))
 		return
@@ -377,7 +370,24 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 	for _, name := range clear {
 		c.Notes = append(c.Notes, fmt.Sprintf("%s keeps %s in clear, since it cannot refer to a variable", p.file.Client.Name, name))
 	}
+	if kept := kept(after.Server(r.Name)); old != nil && kept != "" {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s keeps %s of the old entry", p.file.Client.Name, kept))
+	}
 	p.Status, p.Draft = Intended, draft
+}
+
+// kept are the members of an entry that a request says nothing about. One of them
+// may let tools run without a question, which was decided for another program.
+func kept(s *clientconfig.Server) string {
+	var names []string
+	if s != nil {
+		for _, o := range s.Other {
+			if o.Name.Text != "name" { // which some clients write into the entry, too
+				names = append(names, o.Name.Text)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // show fills in what can be seen of a changed file.
@@ -411,6 +421,9 @@ func sameServer(a, b *clientconfig.Server) bool {
 func (r *ConfigureRequest) server() (*clientconfig.Server, error) {
 	if r.Name == "" || strings.ContainsFunc(r.Name, func(c rune) bool { return c < ' ' }) {
 		return nil, errors.New("a server needs a name")
+	}
+	if strings.HasPrefix(r.Name, "-") {
+		return nil, errors.New("the name of a server cannot begin with a dash: on a command line it would be a flag")
 	}
 	given := 0
 	for _, there := range []bool{r.Package != "", r.URL != "", len(r.Command) > 0} {
@@ -456,7 +469,7 @@ func (r *ConfigureRequest) server() (*clientconfig.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := append([]string{s.Command.Text}, plainTexts(s.Args)...)
+	words := argvOf(s)
 	for i, shown := range secret.Args(words) {
 		if shown != words[i] {
 			return nil, fmt.Errorf("argument %d looks like a secret: name a variable with it under secrets, or write ${NAME}", i)
@@ -524,44 +537,27 @@ func (r *ConfigureRequest) packageKind() (kind, id string) {
 	return "npm", r.Package
 }
 
-// lookUp asks the registry, which needs no network for that.
-func (r *ConfigureRequest) lookUp(reg *registry.Registry) {
-	switch {
-	case reg == nil:
-	case r.Package != "":
-		r.known, _ = reg.Package(r.packageKind())
-	case r.URL != "":
-		r.known, _ = reg.Remote(r.URL)
-	}
-}
-
 // notice is what speaks against a server; "" if nothing does.
-func (r *ConfigureRequest) notice() string {
-	why := secret.Scrub(r.known.StatusMessage)
-	if remote, ok := r.known.FindRemote(r.URL); ok && remote.Gone != "" {
-		why = secret.Scrub(remote.Gone)
-	} else if r.known.Status != registry.Deprecated && r.known.Status != registry.Deleted {
+func notice(known registry.Entry, s *clientconfig.Server) string {
+	word, why := advisedAgainst(known, s)
+	switch {
+	case word == "":
 		return ""
-	}
-	word := string(r.known.Status)
-	if word == "" || r.known.Status == registry.Active {
-		word = "gone"
-	}
-	if why == "" {
+	case why == "":
 		return "the registry calls it " + word
 	}
 	return "the registry calls it " + word + ": " + why
 }
 
 // lacks says what the registry demands and the request does not have.
-func (r *ConfigureRequest) lacks() error {
-	pkg, ok := r.known.Find(r.packageKind())
+func (r *ConfigureRequest) lacks(known registry.Entry) error {
+	pkg, ok := known.Find(r.packageKind())
 	if !ok || r.Anyway {
 		return nil
 	}
 	var missing []string
 	for _, v := range pkg.Variables {
-		if !v.Required || v.Default != "" || r.has(v.Name) || slices.ContainsFunc(v.Or, r.has) {
+		if !v.Required || v.Default != "" || v.Given(r.sets, r.Args) {
 			continue
 		}
 		word := v.Name
@@ -586,16 +582,14 @@ func (r *ConfigureRequest) lacks() error {
 	return fmt.Errorf("it needs %s", strings.Join(missing, "; "))
 }
 
-// has reports whether a variable, or a flag, is in the request.
-func (r *ConfigureRequest) has(name string) bool {
-	is := func(word string) bool { return word == name || strings.HasPrefix(word, name+"=") }
-	return slices.Contains(r.Secrets, name) || slices.ContainsFunc(r.Env, is) || strings.HasPrefix(name, "-") && slices.ContainsFunc(r.Args, is)
+// sets reports whether a variable is in the request.
+func (r *ConfigureRequest) sets(name string) bool {
+	return slices.Contains(r.Secrets, name) || slices.ContainsFunc(r.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
 }
 
 // unheardOf says what would be run or dialled that stands in no file of the user
 // yet, or what speaks against it; "" if all is known.
-func (d *Doctor) unheardOf(r *ConfigureRequest, s *clientconfig.Server) string {
-	notice := r.notice()
+func (d *Doctor) unheardOf(r *ConfigureRequest, s *clientconfig.Server, notice string) string {
 	if notice != "" {
 		notice = "; " + notice
 	}
@@ -605,7 +599,7 @@ func (d *Doctor) unheardOf(r *ConfigureRequest, s *clientconfig.Server) string {
 	if s.URL.Text != "" {
 		return "connect to " + secret.Scrub(s.URL.Text) + notice
 	}
-	words := strings.Join(secret.Args(append([]string{s.Command.Text}, plainTexts(s.Args)...)), " ")
+	words := runs(argvOf(s), "")
 	if len(r.Env) > 0 { // a variable can make a program do anything
 		words = strings.Join(secret.Args(r.Env), " ") + " " + words
 	}
@@ -665,8 +659,10 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 	respell := func(part, value string) string {
 		return reference().ReplaceAllStringFunc(value, func(ref string) string {
 			name := ref[2 : len(ref)-1]
-			if own, ok := refer(c, part, name); ok {
-				return own
+			for _, source := range []clientconfig.Source{clientconfig.Environment, clientconfig.Secret} {
+				if own := c.Refer(part, clientconfig.Reference{Name: name, Source: source}); own != "" {
+					return own
+				}
 			}
 			typed, ok := r.Values[name]
 			switch {
@@ -682,7 +678,10 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 			return typed
 		})
 	}
-	s.Args = respellAll(wanted.Args, "args", respell)
+	s.Args = nil
+	for _, a := range wanted.Args {
+		s.Args = append(s.Args, text(respell("args", a.Text)))
+	}
 	s.URL.Text = respell("url", wanted.URL.Text)
 	s.Env, s.EnvFrom = nil, nil
 	for _, p := range wanted.Env {
@@ -703,26 +702,6 @@ func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r 
 	return &s, clear, failed
 }
 
-func respellAll(values []clientconfig.Value, part string, respell func(string, string) string) []clientconfig.Value {
-	var out []clientconfig.Value
-	for _, v := range values {
-		out = append(out, text(respell(part, v.Text)))
-	}
-	return out
-}
-
-// refer spells a reference to a variable in one part of an entry.
-func refer(c *clientconfig.Client, part, name string) (string, bool) {
-	for _, form := range c.Variables.Forms {
-		own := strings.Replace(form, "NAME", name, 1)
-		if refs := c.References(part, own); len(refs) == 1 && refs[0].Expanded && refs[0].Name == name &&
-			(refs[0].Source == clientconfig.Environment || refs[0].Source == clientconfig.Secret) {
-			return own, true
-		}
-	}
-	return "", false
-}
-
 func text(s string) clientconfig.Value { return clientconfig.Value{Text: s} }
 
 func texts(words []string) []clientconfig.Value {
@@ -731,12 +710,4 @@ func texts(words []string) []clientconfig.Value {
 		vs = append(vs, text(w))
 	}
 	return vs
-}
-
-func plainTexts(vs []clientconfig.Value) []string {
-	var words []string
-	for _, v := range vs {
-		words = append(words, v.Text)
-	}
-	return words
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,7 +188,8 @@ func TestAnEntryOfTheSameNameIsNotReplacedUnasked(t *testing.T) {
     "x": {
       "command": "npx",
       "args": ["-y", "example"],
-      "env": {"API_KEY": "` + canary + `"}
+      "env": {"API_KEY": "` + canary + `"},
+      "x-owner": "search"
     }
   }
 }
@@ -204,6 +206,9 @@ func TestAnEntryOfTheSameNameIsNotReplacedUnasked(t *testing.T) {
 	c = r.Configure(t.Context(), request)
 	if p := c.Clients[0]; p.Status != Written || strings.Contains(r.read(t, ".claude.json"), canary) {
 		t.Errorf("got %s (%s), want it replaced", p.Status, p.Why)
+	}
+	if got := r.read(t, ".claude.json"); !strings.Contains(got, `"x-owner": "search"`) || !slices.Contains(c.Notes, "Claude Code keeps x-owner of the old entry") {
+		t.Errorf("a key that nobody asked to change is gone, or not spoken of (%q):\n%s", c.Notes, got)
 	}
 	noCanary(t, c)
 

@@ -22,8 +22,9 @@ import (
 
 // Approvals remembers which commands of project files a person has agreed to run.
 // An approval is bound to the hash of the file's name, command, arguments, working
-// folder, names of variables and all their values that are not secret: another
-// command is another approval.
+// folder, names of variables and all their values that are not secret, and to the
+// content of the scripts that it names in the project: another command is another
+// approval.
 //
 // They are lines at the end of a file that only its owner can read or write; a
 // file that others may write to is not believed. Any number of processes may use
@@ -47,7 +48,7 @@ const shortHash = 12
 // has to be whole.
 func (a *Approvals) Approved(hash string) bool {
 	lines, err := a.read()
-	return err == nil && len(hash) == hex.EncodedLen(sha256.Size) && lines[hash] == wordApproved
+	return err == nil && len(hash) == hex.EncodedLen(sha256.Size) && lines[hash].word == wordApproved
 }
 
 // Approve remembers that a person has agreed. The hash may be cut to its first
@@ -77,24 +78,41 @@ func (a *Approvals) Approve(hash string) error {
 			return fmt.Errorf("%d commands have a hash that begins with %s: type all of it", len(whole), hash)
 		}
 	}
-	if lines[hash] == wordApproved {
+	line := lines[hash] // with its scripts, if it was shown
+	if line.word == wordApproved {
 		return nil
 	}
-	return a.append(wordApproved, hash)
+	line.word = wordApproved
+	return a.append(hash, line)
+}
+
+// An approvalLine is what is known of a hash.
+type approvalLine struct {
+	word string
+	// base is the hash without the content of scripts and marks stand for these, in
+	// order to say later what has changed. There are none without scripts.
+	base  string
+	marks []string
 }
 
 // show remembers that a command waits for approval, so that the beginning of its
 // hash is enough to approve it. Where that fails the whole hash still works.
-func (a *Approvals) show(hash string) {
-	if lines, err := a.read(); err == nil && lines[hash] == "" {
-		_ = a.append(wordShown, hash)
+func (a *Approvals) show(b bond) {
+	lines, err := a.read()
+	if err != nil || lines[b.hash].word != "" {
+		return
 	}
+	line := approvalLine{word: wordShown, base: b.base}
+	for _, s := range b.scripts {
+		line.marks = append(line.marks, s.mark)
+	}
+	_ = a.append(b.hash, line)
 }
 
 // read returns what the file says of each hash. A line that was cut off says
 // nothing.
-func (a *Approvals) read() (map[string]string, error) {
-	lines := make(map[string]string)
+func (a *Approvals) read() (map[string]approvalLine, error) {
+	lines := make(map[string]approvalLine)
 	info, err := os.Lstat(a.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return lines, nil
@@ -111,19 +129,24 @@ func (a *Approvals) read() (map[string]string, error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
-		if len(words) != 3 || !strings.HasSuffix(line, "\n") || len(words[1]) != hex.EncodedLen(sha256.Size) {
+		if len(words) != 3 && len(words) != 5 || !strings.HasSuffix(line, "\n") || len(words[1]) != hex.EncodedLen(sha256.Size) {
 			continue
 		}
-		if lines[words[1]] != wordApproved {
-			lines[words[1]] = words[0]
+		if lines[words[1]].word == wordApproved {
+			continue
 		}
+		known := approvalLine{word: words[0]}
+		if len(words) == 5 {
+			known.base, known.marks = words[3], strings.Split(words[4], ",")
+		}
+		lines[words[1]] = known
 	}
 	return lines, nil
 }
 
 // append writes a line at once, so that lines of several processes never mix. It
 // begins with a line break, in case the one before was cut off by a crash.
-func (a *Approvals) append(word, hash string) error {
+func (a *Approvals) append(hash string, line approvalLine) error {
 	if err := os.MkdirAll(filepath.Dir(a.File), 0o700); err != nil {
 		return err
 	}
@@ -131,17 +154,34 @@ func (a *Approvals) append(word, hash string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(f, "\n%s %s %s\n", word, hash, time.Now().UTC().Format(time.RFC3339))
+	text := fmt.Sprintf("\n%s %s %s", line.word, hash, time.Now().UTC().Format(time.RFC3339))
+	if len(line.marks) > 0 {
+		text += " " + line.base + " " + strings.Join(line.marks, ",")
+	}
+	_, err = f.WriteString(text + "\n")
 	if err == nil {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
 }
 
-// fingerprint is what an approval is bound to. The folder counts as it is in the
+// A bond is what an approval is bound to: one hash of it all, one without the content
+// of scripts, and these scripts.
+type bond struct {
+	hash, base string
+	scripts    []script
+}
+
+// fingerprint is the hash that an approval is bound to.
+func (d *Doctor) fingerprint(s *clientconfig.Server, f *clientconfig.File) string {
+	return d.bond(s, f).hash
+}
+
+// bond is what an approval of an entry is bound to. The folder counts as it is in the
 // end: a file of the folder above holds for many projects, and the same relative
 // path leads to another program in each.
-func (d *Doctor) fingerprint(s *clientconfig.Server, f *clientconfig.File) string {
+func (d *Doctor) bond(s *clientconfig.Server, f *clientconfig.File) bond {
+	var b bond
 	what := struct {
 		File, Command string
 		Args          []string
@@ -152,6 +192,7 @@ func (d *Doctor) fingerprint(s *clientconfig.Server, f *clientconfig.File) strin
 		Headers       []string
 		Dir           string
 		FileEnv       []string
+		Scripts       []string `json:",omitempty"`
 	}{File: s.File, Command: s.Command.Text, EnvFile: s.EnvFile.Text, Cwd: s.Cwd.Text, URL: s.URL.Text}
 	if s.Command.Text != "" {
 		x, as := d.expansion(s, f)
@@ -159,6 +200,7 @@ func (d *Doctor) fingerprint(s *clientconfig.Server, f *clientconfig.File) strin
 		for _, pair := range x.envFile() {
 			what.FileEnv = append(what.FileEnv, boundValue(pair[0], pair[1]))
 		}
+		b.scripts = d.scripts(s, x, what.Dir)
 	}
 	for _, a := range s.Args {
 		what.Args = append(what.Args, a.Text)
@@ -178,12 +220,20 @@ func (d *Doctor) fingerprint(s *clientconfig.Server, f *clientconfig.File) strin
 	slices.Sort(what.Env)
 	slices.Sort(what.From)
 	slices.Sort(what.Headers)
-	text, err := json.Marshal(what)
-	if err != nil {
-		panic(err) // texts and lists of texts
+	sum := func() string {
+		text, err := json.Marshal(what)
+		if err != nil {
+			panic(err) // texts and lists of texts
+		}
+		sum := sha256.Sum256(text)
+		return hex.EncodeToString(sum[:])
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	b.base = sum()
+	for _, script := range b.scripts {
+		what.Scripts = append(what.Scripts, script.mark)
+	}
+	b.hash = sum()
+	return b
 }
 
 // boundValue is as much of a variable as an approval depends on. A token may be
@@ -214,8 +264,9 @@ var steering = pattern(`(?i)^(PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|HOME|USERP
 
 // wouldRun is all that somebody agrees to who approves an entry, in one line: a
 // variable can make a harmless command run something else. Words are quoted where
-// it could not be seen otherwise where they end.
-func wouldRun(s *clientconfig.Server) string {
+// it could not be seen otherwise where they end. changed are scripts that were
+// approved with another content.
+func wouldRun(s *clientconfig.Server, changed []string) string {
 	words := argvOf(s)
 	if s.URL.Text != "" {
 		words = []string{secret.Scrub(s.URL.Text)}
@@ -238,6 +289,9 @@ func wouldRun(s *clientconfig.Server) string {
 	}
 	if s.Cwd.Text != "" {
 		notes = append(notes, "in "+s.Cwd.Text)
+	}
+	for _, name := range changed {
+		notes = append(notes, name+" has changed since you approved it")
 	}
 	line := strings.Join(quoted(append(secret.Args(set), secret.Args(words)...), " "), " ")
 	if len(notes) > 0 {
@@ -268,11 +322,11 @@ func (d *Doctor) needsApproval(s *clientconfig.Server, f *clientconfig.File) boo
 	if d.Approvals == nil {
 		return true
 	}
-	hash := d.fingerprint(s, f)
-	if d.Approvals.Approved(hash) {
+	b := d.bond(s, f)
+	if d.Approvals.Approved(b.hash) {
 		return false
 	}
-	d.Approvals.show(hash)
+	d.Approvals.show(b)
 	return true
 }
 

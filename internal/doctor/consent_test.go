@@ -149,8 +149,8 @@ func TestACommandRunsAfterItsHashWasTyped(t *testing.T) {
 func TestTwoCommandsWithTheSameBeginningAreToldApart(t *testing.T) {
 	a := &Approvals{File: filepath.Join(t.TempDir(), "approved")}
 	one, two := strings.Repeat("a", 63)+"1", strings.Repeat("a", 63)+"2"
-	a.show(one)
-	a.show(two)
+	a.show(bond{hash: one})
+	a.show(bond{hash: two})
 	if err := a.Approve(one[:12]); err == nil || a.Approved(one) || a.Approved(two) {
 		t.Errorf("approved one of two that begin alike: %v", err)
 	}

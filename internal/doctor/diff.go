@@ -28,6 +28,14 @@ func DiffOf(before, after *clientconfig.File) Diff {
 // hiddenDiff hides in the whole and not line by line: a flag and its value may
 // stand on two lines.
 func hiddenDiff(h *secret.Hider, path, before, after string) Diff {
+	was, marked := strings.CutPrefix(before, "\ufeff")
+	is, stillMarked := strings.CutPrefix(after, "\ufeff")
+	switch { // the two lines would look alike
+	case marked && !stillMarked:
+		before = "<BOM>" + was
+	case stillMarked && !marked:
+		after = "<BOM>" + is
+	}
 	return Diff{File: path, Text: h.Text(udiff.Unified(path, path, before, after))}
 }
 

@@ -11,6 +11,18 @@ import (
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
 
+func TestADiffShowsAMarkThatCannotBeSeen(t *testing.T) {
+	_, marked := entry(t, "gemini-cli", "user", "\ufeff{\"mcpServers\": {\"s\": {\"command\": \"x\"}}}\n")
+	clean, err := marked.Unmarked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "-<BOM>{\"mcpServers\": {\"s\": {\"command\": \"x\"}}}\n+{"
+	if got := DiffOf(marked, clean).Text; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant %s", got, want)
+	}
+}
+
 func TestADiffShowsTheChangeAndNoSecret(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp.json")
 	text := `{

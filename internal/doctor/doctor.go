@@ -38,6 +38,8 @@ type Doctor struct {
 	System clientconfig.System
 	// Environ is the environment of a client started from a terminal.
 	Environ []string
+	// Desktop knows that of one started from the desktop. nil guesses from Environ.
+	Desktop *machine.Desktop
 	// Probe starts or dials a server and says how far that went. nil starts nothing.
 	Probe func(context.Context, Start) Sighting
 	// Store writes files and keeps what was in them. nil writes nothing.
@@ -56,7 +58,8 @@ type Doctor struct {
 	// to pass them on. nil is none.
 	Withheld func(name string) bool
 	// Timeout bounds each server's start, handshake and lists together; 0 is ten
-	// seconds.
+	// seconds. An entry that tells its client to wait longer is given that, and a
+	// client that waits longer by itself is mentioned.
 	Timeout time.Duration
 	// Parallel is how many servers run at the same time at most; 0 is 32.
 	Parallel int
@@ -152,6 +155,9 @@ type Case struct {
 	Stderr []string `json:"stderr,omitempty"`
 	// Approve is the hash that approves a Pending command.
 	Approve string `json:"approve,omitempty"`
+	// Changed are scripts of the project that a Pending command names and that are
+	// not what they were when it was approved.
+	Changed []string `json:"changed,omitempty"`
 	// Runs is the command or URL, safe to be shown.
 	Runs string `json:"runs,omitempty"`
 	// Took is how long it was under examination.
@@ -225,7 +231,10 @@ type Finding struct {
 	problem *clientconfig.Problem
 	// entryVariable is the variable of the entry whose value refers to another.
 	entryVariable string
-	hint          string
+	// lost: pieces.Variable is set where we run and does not reach the server, which
+	// has not named it but is known to need it.
+	lost bool
+	hint string
 }
 
 // Class says who decides about a fix.

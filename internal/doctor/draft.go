@@ -51,7 +51,8 @@ func draftID(path string, before, after []byte) string {
 
 // Write makes a drafted change. A file that was written to since, by its client or
 // by another draft, is changed in the same places, if the entries that the draft
-// changes are as they were; [clientconfig.ErrChanged] if not.
+// changes are as they were; [clientconfig.ErrChanged] if not. Where somebody has made
+// the very same change it returns [clientconfig.ErrNoChange].
 func (d *Doctor) Write(ctx context.Context, draft *Draft) (clientconfig.Change, error) {
 	if d.Store == nil {
 		return clientconfig.Change{}, fmt.Errorf("%w: there is no place for backups", clientconfig.ErrRefused)
@@ -61,6 +62,9 @@ func (d *Doctor) Write(ctx context.Context, draft *Draft) (clientconfig.Change, 
 		return change, err
 	}
 	now := draft.file.Again()
+	if bytes.Equal(now.Bytes(), draft.file.Bytes()) {
+		return change, fmt.Errorf("%w in %s", clientconfig.ErrNoChange, now.Path)
+	}
 	for _, s := range draft.before.Servers {
 		was, will := draft.before.Value(s.Path), draft.file.Value(s.Path)
 		if !reflect.DeepEqual(was, will) && !reflect.DeepEqual(was, now.Value(s.Path)) {

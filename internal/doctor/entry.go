@@ -94,16 +94,19 @@ func shadow(cases []*Case) {
 		if c == nil || narrower(c.Scope) == narrower(w.Scope) {
 			continue
 		}
-		c.State = Shadowed
-		c.Cause = &Finding{
-			ID: "shape.shadowed", Stage: AtShape, Kind: "shadowed", Severity: Warning, At: c.At, Confidence: 1,
-			Explanation: fmt.Sprintf("%s uses the entry of that name in %s:%d instead", c.file.Client.Name, w.At.File, w.At.Line),
-		}
+		f := finding(AtShape, kindShadowed, Warning, c.At)
+		f.Explanation = fmt.Sprintf("%s uses the entry of that name in %s instead", c.file.Client.Name, w.At)
+		c.State, c.Cause = Shadowed, &f
 	}
 }
 
 func narrower(scope string) int {
 	return slices.Index([]string{"system", "remote", "user", "cli", "project", "local"}, scope)
+}
+
+// finding is something wrong that is certain. Its kind is one of three packages'.
+func finding[K ~string](stage Stage, kind K, severity Severity, at Place) Finding {
+	return Finding{ID: string(stage) + "." + string(kind), Stage: stage, Kind: string(kind), Severity: severity, At: at, Confidence: 1}
 }
 
 func place(p clientconfig.Position) Place { return Place{File: p.File, Line: p.Line, Column: p.Column} }

@@ -47,45 +47,132 @@ func (e *environ) drop(unwanted func(name string) bool) {
 // ofClient is the environment in which a client itself runs. What it refers to in
 // a file is looked up here.
 func (d *Doctor) ofClient(c *clientconfig.Client) *environ {
-	e := &environ{os: d.goos(), list: d.Environ}
-	e.drop(func(name string) bool { return strings.HasPrefix(strings.ToUpper(name), "MCPMEND_") })
-	if c != nil && c.GUI {
-		if path := machine.GUIPath(e.os); path != "" {
-			e.set("PATH", path)
-		}
+	e := d.terminal()
+	if d.fromDesktop(c) {
+		e.list = d.desktop()
+		e.drop(ourOwn)
 	}
 	return e
+}
+
+// terminal is the environment of a client that was started where we were.
+func (d *Doctor) terminal() *environ {
+	e := &environ{os: d.goos(), list: d.Environ}
+	e.drop(ourOwn)
+	return e
+}
+
+func ourOwn(name string) bool { return strings.HasPrefix(strings.ToUpper(name), "MCPMEND_") }
+
+// fromDesktop reports whether a client has no more than the desktop gives it. One
+// that asks the login shell has what a terminal has.
+func (d *Doctor) fromDesktop(c *clientconfig.Client) bool {
+	return c != nil && c.GUI && !d.asksShell(c)
+}
+
+func (d *Doctor) asksShell(c *clientconfig.Client) bool {
+	return c != nil && c.AsksShell && d.goos() != "windows"
+}
+
+func (d *Doctor) desktop() []string {
+	if d.Desktop != nil {
+		return d.Desktop.Environ()
+	}
+	return (&machine.Desktop{Own: d.Environ, Home: d.System.Home, OS: d.goos()}).Guess()
 }
 
 // environment is what a client gives to the servers it starts, before the entry
 // has its say.
 func (d *Doctor) environment(c *clientconfig.Client) *environ {
 	e := d.ofClient(c)
-	if c == nil {
-		return e
-	}
-	switch c.Inherits {
-	case "no-secrets":
-		e.drop(looksWithheld)
-	case "few":
-		e.drop(func(name string) bool {
-			return !slices.ContainsFunc(fewNames, func(few string) bool { return few == name || e.os == "windows" && strings.EqualFold(few, name) })
+	if c != nil {
+		e.list = slices.DeleteFunc(e.list, func(entry string) bool {
+			name, value, _ := strings.Cut(entry, "=")
+			return withholds(c, e, name, value)
 		})
 	}
 	return e
 }
 
-// withheld is what makes a client that keeps secrets to itself hold back a
-// variable. It is the client's idea of a secret and not ours.
-var withheld = pattern(`(?i)TOKEN|SECRET|PASSWORD|PASSWD|KEY|AUTH|CREDENTIAL|CREDS|PRIVATE|CERT`)
+// withholds reports whether a client keeps a variable of its own from its servers,
+// by the client's idea of what they need or of what is secret, and not by ours.
+func withholds(c *clientconfig.Client, e *environ, name, value string) bool {
+	switch c.Inherits {
+	case "no-secrets":
+		return looksWithheld(name, value)
+	case "few", "sdk":
+		return !slices.ContainsFunc(handedOn[c.Inherits], func(n string) bool { return e.same(n, name) })
+	}
+	return false
+}
 
-func looksWithheld(name string) bool { return withheld().MatchString(name) }
+// Gemini CLI keeps back what is called like a secret, some names, and what looks
+// like one. (Its environmentSanitization.ts; measured with 0.61.)
+var (
+	withheldWords = pattern(`(?i)TOKEN|SECRET|PASSWORD|PASSWD|KEY|AUTH|CREDENTIAL|CREDS|PRIVATE|CERT`)
+	withheldNames = []string{
+		"CLIENT_ID", "DB_URI", "CONNECTION_STRING", "AWS_DEFAULT_REGION", "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "SLACK_WEBHOOK_URL",
+		"TWILIO_ACCOUNT_SID", "DATABASE_URL", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_ACCOUNT", "FIREBASE_PROJECT_ID",
+	}
+	withheldValues = pattern(`(?i)-----BEGIN (RSA|OPENSSH|EC|PGP) PRIVATE KEY-----|-----BEGIN CERTIFICATE-----` +
+		`|(https?|ftp|smtp)://[^:\s]+:[^@\s]+@|(ghp|gho|ghu|ghs|ghr|github_pat)_[a-z0-9_]{36,}|AIzaSy[a-z0-9_\\-]{33}` +
+		`|AKIA[A-Z0-9]{16}|eyJ[a-z0-9_-]*\.[a-z0-9_-]*\.[a-z0-9_-]*|(s|r)k_(live|test)_[0-9a-z]{24}|xox[abpr]-[a-z0-9-]+`)
+)
 
-// fewNames are the variables that clients with a short list hand on.
-var fewNames = []string{
-	"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
-	"PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+func looksWithheld(name, value string) bool {
+	upper := strings.ToUpper(name)
+	switch {
+	case strings.HasPrefix(upper, "GEMINI_CLI_"):
+		return false
+	case withheldValues().MatchString(value):
+		return true
+	}
+	return slices.Contains(withheldNames, upper) || !strings.HasPrefix(upper, "GIT_CONFIG_") && withheldWords().MatchString(name)
+}
+
+// handedOn are the variables that clients with a short list give to their servers:
+// Codex has one of its own (measured with 0.166), and many take that of the official
+// SDK as it is. On Windows the system adds some to each.
+var handedOn = map[string][]string{
+	"few": {
+		"HOME", "LANG", "LC_ALL", "LOGNAME", "NODE_EXTRA_CA_CERTS", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "__CF_USER_TEXT_ENCODING",
+		"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
+		"PROGRAMFILES", "PROGRAMFILES(X86)", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+	},
+	"sdk": {
+		"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "__CF_USER_TEXT_ENCODING",
+		"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "LOGONSERVER", "PROCESSOR_ARCHITECTURE", "PROGRAMFILES",
+		"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERDOMAIN", "USERNAME", "USERPROFILE", "WINDIR",
+	},
+}
+
+// whyWithout says why a server of a client does not get a variable that is set where
+// we run: the rest of a sentence that begins with the variable. "" if it is not set
+// here, or the server gets it.
+func (d *Doctor) whyWithout(c *clientconfig.Client, name string) string {
+	here := d.terminal()
+	value, _ := here.lookup(name)
+	if c == nil || value == "" {
+		return ""
+	}
+	_, has := d.ofClient(c).lookup(name)
+	switch kept := withholds(c, here, name, value); {
+	case kept && c.Inherits == "no-secrets":
+		return fmt.Sprintf("is set in this terminal, but %s keeps what looks like a secret from its servers", c.Name)
+	case kept:
+		return fmt.Sprintf("is set in this terminal, but %s hands only HOME, PATH and a few others on to its servers", c.Name)
+	case !has:
+		return d.whyUnset(c, name)
+	}
+	return ""
+}
+
+// whyUnset is the same for a variable that the client itself does not have.
+func (d *Doctor) whyUnset(c *clientconfig.Client, name string) string {
+	if value, _ := d.terminal().lookup(name); value == "" || !d.fromDesktop(c) {
+		return ""
+	}
+	return fmt.Sprintf("is set in this terminal, but %s is started by the desktop and does not get it", c.Name)
 }
 
 func (d *Doctor) goos() string {
@@ -135,7 +222,7 @@ func (d *Doctor) expansion(s *clientconfig.Server, f *clientconfig.File) (*expan
 	if d.As != nil {
 		as = d.As
 	}
-	return &expansion{doctor: d, client: client, server: s, env: d.ofClient(as)}, as
+	return &expansion{doctor: d, client: client, as: as, server: s, env: d.ofClient(as)}, as
 }
 
 // takesFromFolder reports whether a program takes what it runs, or whom it gets
@@ -188,8 +275,9 @@ func (d *Doctor) folder(c *clientconfig.Client, s *clientconfig.Server, x *expan
 type expansion struct {
 	doctor *Doctor
 	client *clientconfig.Client
+	as     *clientconfig.Client // in whose environment it is started
 	server *clientconfig.Server
-	env    *environ // of the client
+	env    *environ // of as
 	found  []Finding
 	refers []string // what was looked up, as NAME=value
 }
@@ -253,7 +341,11 @@ func (x *expansion) unset(part, variable string, v clientconfig.Value, r clientc
 		becomes = "the server is given the text " + r.Text
 	}
 	f := x.finding(kindUnset, part, variable, v, r)
-	f.Explanation = fmt.Sprintf("%s is not set in the environment of %s, so %s.", r.Name, x.client.Name, becomes)
+	why := x.doctor.whyUnset(x.as, r.Name)
+	if why == "" {
+		why = "is not set in the environment of " + x.as.Name
+	}
+	f.Explanation = fmt.Sprintf("%s %s, so %s.", r.Name, why, becomes)
 	x.found = append(x.found, f)
 }
 
@@ -269,7 +361,9 @@ func (x *expansion) foreign(part, variable string, v clientconfig.Value, r clien
 	if part == "args" && (r.Form == "$NAME" || r.Form == "%NAME%") {
 		f.Severity = Warning // it may be meant as it stands
 	}
-	f.problem.Want = respelt(x.client, part, r)
+	if r.Source == clientconfig.Environment {
+		f.problem.Want = x.client.Refer(part, r)
+	}
 	f.Explanation = fmt.Sprintf("%s does not replace %s here; the server is given these very characters.", x.client.Name, r.Text)
 	if f.problem.Want != "" {
 		f.Explanation = fmt.Sprintf("%s does not know the spelling %s; it writes %s.", x.client.Name, r.Text, f.problem.Want)
@@ -290,7 +384,7 @@ func (x *expansion) asked(v clientconfig.Value, r clientconfig.Reference) {
 // cause only if the server then fails. Nothing works with a command, an argument
 // or an address that is not there.
 func (x *expansion) finding(kind, part, variable string, v clientconfig.Value, r clientconfig.Reference) Finding {
-	f := finding(AtVariables, kind, Broken, v.At)
+	f := finding(AtVariables, kind, Broken, place(v.At))
 	if part == "env" || part == "headers" {
 		f.Severity = Warning
 	}
@@ -302,10 +396,6 @@ func (x *expansion) finding(kind, part, variable string, v clientconfig.Value, r
 	}
 	f.Evidence = []string{where(part, variable) + " refers to " + r.Name}
 	return f
-}
-
-func finding(stage Stage, kind string, severity Severity, at clientconfig.Position) Finding {
-	return Finding{ID: string(stage) + "." + kind, Stage: stage, Kind: kind, Severity: severity, At: place(at), Confidence: 1}
 }
 
 // where names a part of an entry in words.
@@ -329,24 +419,6 @@ func (x *expansion) own(name string) bool {
 		slices.ContainsFunc(x.server.EnvFrom, func(v clientconfig.Value) bool { return x.env.same(v.Text, name) })
 }
 
-// respelt is a reference in the spelling of a client, "" if it has none for this
-// part of an entry.
-func respelt(c *clientconfig.Client, part string, r clientconfig.Reference) string {
-	if !slices.Contains(c.Variables.In, part) || r.Source != clientconfig.Environment {
-		return ""
-	}
-	for _, form := range c.Variables.Forms {
-		if r.HasDefault != strings.Contains(form, "DEFAULT") {
-			continue
-		}
-		spelt := strings.Replace(strings.Replace(form, "DEFAULT", r.Default, 1), "NAME", r.Name, 1)
-		if refs := c.References(part, spelt); len(refs) == 1 && refs[0].Source == clientconfig.Environment && refs[0].Expanded {
-			return spelt
-		}
-	}
-	return ""
-}
-
 func isShell(command string) bool {
 	switch programName(command) {
 	case "sh", "bash", "zsh", "dash", "fish", "ksh", "cmd", "powershell", "pwsh":
@@ -359,7 +431,7 @@ func isShell(command string) bool {
 // of path.
 func programName(command string) string {
 	name := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
-	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
 		name = strings.TrimSuffix(name, ending)
 	}
 	return name
@@ -452,7 +524,7 @@ func (x *expansion) look(part, variable string, v clientconfig.Value) {
 		return
 	}
 	if isPlaceholder(part, v.Text) {
-		f := finding(AtVariables, kindPlaceholder, Warning, v.At)
+		f := finding(AtVariables, kindPlaceholder, Warning, place(v.At))
 		f.pieces.Variable, f.entryVariable = variable, variable
 		f.problem = &clientconfig.Problem{Kind: kindPlaceholder, At: v.At, Path: v.Path, Server: x.server.Name.Text}
 		f.Evidence = []string{where(part, variable) + " holds the text of an example"}
@@ -461,7 +533,7 @@ func (x *expansion) look(part, variable string, v clientconfig.Value) {
 		return
 	}
 	if x.server.Scope == "project" && isPlainSecret(part, variable, v.Text) {
-		f := finding(AtVariables, kindPlainSecret, Warning, v.At)
+		f := finding(AtVariables, kindPlainSecret, Warning, place(v.At))
 		f.pieces.Variable, f.entryVariable = variable, variable
 		f.problem = &clientconfig.Problem{Kind: kindPlainSecret, At: v.At, Path: v.Path, Server: x.server.Name.Text}
 		f.Evidence = []string{where(part, variable) + " holds a secret in clear"}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // entry reads one server from a file of a client, written for the first place of
@@ -156,21 +157,74 @@ func TestAForeignReferenceIsRespeltWhereTheClientCan(t *testing.T) {
 }
 
 func TestAServerIsGivenWhatItsClientGives(t *testing.T) {
-	environ := []string{"HOME=/home/u", "PATH=/home/u/.nvm/bin:/usr/bin", "GITHUB_TOKEN=t", "PLAIN=p", "MCPMEND_TOKEN=x"}
+	environ := []string{
+		"HOME=/home/u", "PATH=/home/u/.nvm/bin:/usr/bin", "GITHUB_TOKEN=t", "PLAIN=p", "LANG=C.UTF-8", "https_proxy=http://p",
+		"DATABASE_URL=d", "ADDRESS=https://me:word@host", "MCPMEND_TOKEN=x",
+	}
+	const home, shell, url, address = "HOME=/home/u", "PATH=/home/u/.nvm/bin:/usr/bin", "DATABASE_URL=d", "ADDRESS=https://me:word@host"
+	everything := environ[:len(environ)-1]
+	linux := "PATH=" + machine.GUIPath("linux")
 	for _, test := range []struct {
 		client, os string
 		want       []string
 	}{
-		{"claude-code", "linux", []string{"HOME=/home/u", "PATH=/home/u/.nvm/bin:/usr/bin", "GITHUB_TOKEN=t", "PLAIN=p"}},
-		{"gemini-cli", "linux", []string{"HOME=/home/u", "PATH=/home/u/.nvm/bin:/usr/bin", "PLAIN=p"}},
-		{"codex", "linux", []string{"HOME=/home/u", "PATH=/home/u/.nvm/bin:/usr/bin"}},
-		{"claude-desktop", "darwin", []string{"HOME=/home/u", "GITHUB_TOKEN=t", "PLAIN=p", "PATH=/usr/bin:/bin:/usr/sbin:/sbin"}},
-		{"claude-desktop", "windows", []string{"HOME=/home/u", "PATH=/home/u/.nvm/bin:/usr/bin", "GITHUB_TOKEN=t", "PLAIN=p"}},
+		{"claude-code", "linux", everything},
+		{"copilot-cli", "linux", everything},
+		{"gemini-cli", "linux", []string{home, shell, "PLAIN=p", "LANG=C.UTF-8", "https_proxy=http://p"}},
+		{"codex", "linux", []string{home, shell, "LANG=C.UTF-8"}},
+		// The desktop has not read the start files of the shell.
+		{"lm-studio", "linux", []string{home, "LANG=C.UTF-8", "https_proxy=http://p", linux}},
+		{"lm-studio", "darwin", []string{home, "https_proxy=http://p", "PATH=/usr/bin:/bin:/usr/sbin:/sbin"}},
+		{"lm-studio", "windows", everything},
+		{"claude-desktop", "linux", []string{home, linux}},
+		{"claude-desktop", "darwin", []string{home, "PATH=/usr/bin:/bin:/usr/sbin:/sbin"}},
+		{"claude-desktop", "windows", []string{home, shell}},
+		// These ask the login shell when the desktop starts them.
+		{"vscode", "linux", everything},
+		{"vscode", "darwin", everything},
+		{"cline", "linux", []string{home, shell}},
 	} {
 		d := &Doctor{System: clientconfig.System{OS: test.os}, Environ: environ}
 		if diff := cmp.Diff(test.want, d.environment(clientconfig.ByID(test.client)).list); diff != "" {
 			t.Errorf("%s on %s (-want +got):\n%s", test.client, test.os, diff)
 		}
+	}
+}
+
+// The words say whose doing it is that a variable does not arrive, and never what is
+// in it.
+func TestAVariableThatDoesNotArriveIsExplained(t *testing.T) {
+	environ := []string{"HOME=/home/u", "MY_TOKEN=hunter2", "MODE=hunter2", "EMPTY="}
+	for _, test := range []struct{ client, os, name, want string }{
+		{"claude-desktop", "linux", "MY_TOKEN", "Claude Desktop hands only HOME, PATH and a few others on to its servers"},
+		{"lm-studio", "linux", "MY_TOKEN", "LM Studio is started by the desktop and does not get it"},
+		{"lm-studio", "darwin", "MODE", "LM Studio is started by the desktop and does not get it"},
+		{"lm-studio", "windows", "MODE", ""},
+		{"lm-studio", "linux", "HOME", ""},
+		{"lm-studio", "linux", "EMPTY", ""},
+		{"lm-studio", "linux", "NOWHERE", ""},
+		{"cursor", "linux", "MY_TOKEN", ""},
+		{"claude-code", "linux", "MY_TOKEN", ""},
+		{"gemini-cli", "linux", "MY_TOKEN", "Gemini CLI keeps what looks like a secret from its servers"},
+		{"gemini-cli", "linux", "MODE", ""},
+		{"codex", "linux", "MODE", "Codex hands only HOME, PATH and a few others on to its servers"},
+	} {
+		d := &Doctor{System: clientconfig.System{OS: test.os}, Environ: environ}
+		got := d.whyWithout(clientconfig.ByID(test.client), test.name)
+		if want := strings.TrimSuffix("is set in this terminal, but "+test.want, "is set in this terminal, but "); got != want {
+			t.Errorf("%s, %s on %s: %q, want %q", test.name, test.client, test.os, got, want)
+		}
+	}
+}
+
+func TestWhatOnlyTheTerminalHasCannotBeReferredToFromTheDesktop(t *testing.T) {
+	s, f := entry(t, "windsurf", "user", servers(`{"command": "tool", "env": {"A": "${env:WORD}"}}`))
+	_, found := (&Doctor{System: clientconfig.System{OS: "linux"}, Environ: []string{"WORD=hunter2"}}).start(s, f)
+	if diff := cmp.Diff([]string{"variables.unset warn WORD"}, ids(found)); diff != "" {
+		t.Fatalf("findings (-want +got):\n%s", diff)
+	}
+	if want := "WORD is set in this terminal, but Windsurf is started by the desktop and does not get it, so nothing stands in its place."; found[0].Explanation != want {
+		t.Errorf("%q, want %q", found[0].Explanation, want)
 	}
 }
 

@@ -59,7 +59,7 @@ func explainID(id string) (title, meaning, remedy string, ok bool) {
 type kindWords struct{ meaning, remedy string }
 
 // ownKinds are the kinds that package fault does not know, since no message of a
-// server shows them: they are seen in files.
+// server shows them: they are seen in files, or by the clock.
 var ownKinds = map[string]kindWords{
 	string(clientconfig.Unreadable):     {"The client's file cannot be read, so the client has none of the servers in it.", "give yourself the right to read it, or put a regular file in its place"},
 	string(clientconfig.Misplaced):      {"Servers stand in a file that the client does not read.", "move them to the file that the client reads; mcpmend heal offers that"},
@@ -68,6 +68,7 @@ var ownKinds = map[string]kindWords{
 	string(clientconfig.Empty):          {"The file is empty, which some clients take for an error.", "mcpmend heal writes {} into it"},
 	string(clientconfig.Comment):        {"The client reads strict JSON, and a comment makes it lose the whole file.", "mcpmend heal removes the comment"},
 	string(clientconfig.TrailingComma):  {"The client reads strict JSON, and a comma before a closing bracket makes it lose the whole file.", "mcpmend heal removes the comma"},
+	string(clientconfig.ByteOrderMark):  {"The file begins with a byte order mark, as Windows PowerShell writes it; it cannot be seen, and the client loses the whole file over it.", "mcpmend heal removes the mark"},
 	string(clientconfig.DuplicateKey):   {"A name stands twice in the same object; only the last one counts.", "remove one of them"},
 	string(clientconfig.WrongKey):       {"The servers stand under a key of another client, such as \"servers\" instead of \"mcpServers\".", "mcpmend heal renames the key"},
 	string(clientconfig.NoKey):          {"The servers stand at the top of the file and not under the key that the client reads.", "mcpmend heal puts them under it"},
@@ -85,17 +86,19 @@ var ownKinds = map[string]kindWords{
 	string(clientconfig.WrongName):        {"The client does not know a field of the entry; another client may.", "mcpmend heal renames it where the right name is certain"},
 	string(clientconfig.NoName):           {"An entry of a list has no name.", "give it one"},
 
-	"shadowed":               {"Another entry of the same name wins, because its file is closer to the project.", "rename or remove one of them"},
+	kindShadowed:             {"Another entry of the same name wins, because its file is closer to the project.", "rename or remove one of them"},
 	kindAsked:                {"The client asks for this value when it starts the server, so it cannot be started without you.", "nothing is wrong"},
 	kindUnset:                {"The entry refers to a variable that is not set where the client is started.", "set the variable before the client starts"},
 	kindForeignReference:     {"The entry refers to a variable in the spelling of another client, so the server gets the reference itself.", "mcpmend heal writes it in this client's spelling"},
 	kindPlaceholder:          {"A value is still the one of the instructions, such as YOUR_API_KEY.", "put your own value in its place, or a reference to a variable that holds it"},
 	kindPlainSecret:          {"A secret stands in a file that is shared or that others can read.", "refer to a variable instead, and replace the secret if others may have seen it"},
 	kindDeprecated:           {"The registry of MCP servers says that this one should not be used any more.", "look at what its makers recommend instead"},
+	kindSlow:                 {"The server works, but needs longer to start than its client waits.", "give it more time in the client's own setting for it, or install its package so that it is not fetched at each start"},
 	kindScriptMissing:        {"The program is there, but not the script that it is told to run.", "correct the path"},
 	kindCwdMissing:           {"The working folder of the entry does not exist.", "correct the path, or make the folder"},
 	kindWindowsShim:          {"On Windows npx and its like are scripts, which this client cannot start by themselves.", "mcpmend heal puts cmd /c before it"},
 	kindNpxWithoutYes:        {"npx asks before it fetches a package, and nobody can answer.", "mcpmend heal adds -y"},
 	kindDockerDetached:       {"docker run -d leaves the container alone at once, so nobody can talk to it.", "mcpmend heal removes -d"},
+	kindNoTools:              {"The server works and lists no tools, so a model cannot do anything with it.", "look in its documentation whether it wants a setting or a sign-in first"},
 	kindDockerNotInteractive: {"docker run without -i closes the container's standard input, and the server ends.", "mcpmend heal adds -i"},
 }

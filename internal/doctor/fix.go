@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 // A FixKind is what can be said of all fixes of one name.
@@ -32,6 +35,7 @@ func FixKinds() []FixKind { return slices.Clone(fixKinds) }
 var fixKinds = []FixKind{
 	{"move_entry", Ask, "moves servers from a file that the client does not read to the one that it reads"},
 	{"strict_json", Auto, "removes comments and trailing commas from a file that has to be strict JSON"},
+	{"remove_mark", Auto, "removes a byte order mark from the beginning of a file, for a client that cannot read it"},
 	{"write_braces", Auto, "writes {} into an empty file"},
 	{"rename_key", Auto, "gives the servers the key under which this client looks for them"},
 	{"wrap_key", Auto, "puts servers that stand at the top of the file under the client's key"},
@@ -81,7 +85,7 @@ var fixKinds = []FixKind{
 // sources are what fixes know beyond the case: each is asked when a fix needs it.
 // Any of them may be missing, and then the fix is not offered.
 type sources struct {
-	os     string // as in GOOS
+	os     machine.OS
 	home   string
 	system clientconfig.System
 	// project is the folder the client was opened in, "" for none.
@@ -94,20 +98,25 @@ type sources struct {
 	path string
 	// programs finds a program where the client does not look: login shell, version
 	// managers. The best comes first.
-	programs func(context.Context, string) []program
+	programs func(ctx context.Context, name string) []machine.Found
 	// names are the variables in the user's environment that the client can see,
 	// dotenv those that stand in .env files.
 	names  []string
-	dotenv []envName
-	// near picks names that may mean the same as the wanted one, the likeliest first.
-	near func(want string, have []string) []string
+	dotenv []machine.DotenvName
+	// lost says whether a variable is set where we run and does not reach the server.
+	lost func(name string) bool
+	// desktop: the client has only what the desktop gives it.
+	desktop bool
+	// waits is how long the client waits for the server to start; 0 is what it does by
+	// itself.
+	waits time.Duration
 	// ports are what docker compose publishes.
-	ports func(context.Context) []publishedPort
+	ports func(context.Context) machine.Ports
 	// answers says whether somebody listens.
 	answers func(ctx context.Context, host string, port int) bool
 	// variables are those that the registry knows for this server, page is where it
 	// sends people for help.
-	variables []variable
+	variables []registry.Variable
 	page      string
 	// speaks finds out by trying what a URL speaks.
 	speaks func(context.Context) clientconfig.Transport
@@ -118,22 +127,6 @@ type sources struct {
 	// be known here.
 	usedBy func(folder string) (used, known bool)
 }
-
-type (
-	program       struct{ path, from, version string }
-	envName       struct{ name, file string }
-	publishedPort struct {
-		service           string
-		target, published int
-	}
-	variable struct {
-		name             string
-		required, secret bool
-		otherwise        bool // the entry gives it in another way, such as by a flag
-		mistaken         []string
-		help             string
-	}
-)
 
 // A treatment is one finding of one case and all that its fixes are made from.
 type treatment struct {
@@ -153,6 +146,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	if t.client == nil {
 		t.client = &clientconfig.Client{ID: c.Client, Name: "the client"}
 	}
+	if t.waits == 0 {
+		t.waits = time.Duration(t.client.Waits) * time.Second
+	}
 	treat := treatments[f.ID]
 	if treat == nil {
 		treat = treatments[f.Kind]
@@ -162,6 +158,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 		all = treat(ctx, t)
 	} else {
 		all = []Fix{t.explained()}
+	}
+	if f.lost {
+		all = slices.Concat(missingVariable(ctx, t), all)
 	}
 	if t.file == nil { // what stands in no file can only be mended by whoever typed it
 		all = slices.DeleteFunc(all, func(fix Fix) bool { return fix.Class != Never })
@@ -174,13 +173,14 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"file.unreadable": unreadable,
 	"file.misplaced":  misplaced,
 
-	"parse.unparsable":     unparsable,
-	"parse.comment":        strictJSON,
-	"parse.trailing_comma": strictJSON,
-	"parse.empty":          emptyFile,
-	"parse.duplicate_key":  duplicateKey,
-	"parse.wrong_root":     wrongRoot,
-	"shape.wrong_root":     wrongRoot,
+	"parse.unparsable":      unparsable,
+	"parse.comment":         strictJSON,
+	"parse.trailing_comma":  strictJSON,
+	"parse.byte_order_mark": byteOrderMark,
+	"parse.empty":           emptyFile,
+	"parse.duplicate_key":   duplicateKey,
+	"parse.wrong_root":      wrongRoot,
+	"shape.wrong_root":      wrongRoot,
 
 	"shape.wrong_key":          wrongKey,
 	"shape.no_key":             noKey,
@@ -204,7 +204,6 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"variables.asked":             nothingToDo,
 	"variables.plain_secret":      plainSecret,
 
-	"resolve.command_not_found":      innerCommandNotFound, // or its interpreter
 	"resolve.permission_denied":      notExecutable,
 	"resolve.script_missing":         scriptMissing,
 	"resolve.cwd_missing":            folderMissing,
@@ -216,10 +215,11 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 
 	"runtime_version":       runtimeVersion,
 	"missing_env_var":       missingVariable,
-	"command_not_found":     innerCommandNotFound,
+	"command_not_found":     innerCommandNotFound, // the command itself, its interpreter, or what it starts
 	"connection_refused":    connectionRefused,
 	"timeout":               timedOut,
 	"server_hung":           timedOut,
+	"handshake.slow":        slowStart,
 	"auth_failed":           authFailed,
 	"transport_mismatch":    transportMismatch,
 	"permission_denied":     permissionDenied,
@@ -237,7 +237,6 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"server_crashed":        reported,
 	"unknown":               reported,
 
-	"pure.stdout_pollution":     polluted,
 	"stdout_pollution":          polluted,
 	"tools.none":                noTools,
 	"schemas.schema_rejected":   schemaRejected,
@@ -322,16 +321,9 @@ func (t *treatment) problem() (clientconfig.Problem, bool) {
 
 func (s *sources) fileExists(path string) bool { return s.exists != nil && s.exists(path) }
 
-func (s *sources) find(ctx context.Context, name string) []program {
+func (s *sources) find(ctx context.Context, name string) []machine.Found {
 	if s.programs == nil || name == "" {
 		return nil
 	}
 	return s.programs(ctx, name)
-}
-
-func (s *sources) nearest(want string, have []string) []string {
-	if s.near == nil {
-		return nil
-	}
-	return s.near(want, have)
 }

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // maxPrograms is how many places of one program are tried: more than the attempts
@@ -43,14 +45,14 @@ func (t *treatment) splitPath() []Fix {
 
 // firstInPath runs a program by its absolute path, with its folder first in PATH.
 // The path alone is not enough: npx asks PATH for node, and finds another one.
-func (t *treatment) firstInPath(fix string, p program, args []string) []Fix {
-	edits := []Edit{t.setLine(append([]string{p.path}, args...)...)}
-	does := "use " + p.path
-	if p.from != "" {
-		does += " (" + p.from + ")"
+func (t *treatment) firstInPath(fix string, p machine.Found, args []string) []Fix {
+	edits := []Edit{t.setLine(append([]string{p.Path}, args...)...)}
+	does := "use " + p.Path
+	if p.From != "" {
+		does += " (" + p.From + ")"
 	}
 	if t.client.Entry.Env != "" {
-		edits = append(edits, t.pathFirst(t.folder(p.path)))
+		edits = append(edits, t.pathFirst(t.os.Dir(p.Path)))
 		does += " and put its folder first in the server's PATH"
 	}
 	return t.fix(fix, Auto, does, edits...)
@@ -71,8 +73,8 @@ func (t *treatment) pathFirst(folder string) Edit {
 	if rest == "" {
 		return t.setEnv(name, was, folder)
 	}
-	folders := slices.DeleteFunc(strings.Split(rest, t.listSeparator()), func(f string) bool { return f == folder })
-	return t.setEnv(name, was, strings.Join(append([]string{folder}, folders...), t.listSeparator()))
+	folders := slices.DeleteFunc(strings.Split(rest, t.os.ListSeparator()), func(f string) bool { return f == folder })
+	return t.setEnv(name, was, strings.Join(append([]string{folder}, folders...), t.os.ListSeparator()))
 }
 
 // pathVariable is PATH as the entry spells it; Windows does not mind the case.
@@ -110,7 +112,7 @@ func (t *treatment) install(command string) Fix {
 	if command == "" {
 		return never("install_program", "", "install the program that the server needs")
 	}
-	if page, ok := installPages[t.base(command)]; ok {
+	if page, ok := installPages[programName(command)]; ok {
 		if t.f.Help == "" {
 			t.f.Help = page[1]
 		}
@@ -129,8 +131,8 @@ func innerCommandNotFound(ctx context.Context, t *treatment) []Fix {
 		return commandNotFound(ctx, t)
 	}
 	if found := t.find(ctx, inner); t.server != nil && len(found) > 0 && t.client.Entry.Env != "" {
-		does := fmt.Sprintf("put the folder of %s first in the server's PATH", found[0].path)
-		return or(t.fix("path_order", Auto, does, t.pathFirst(t.folder(found[0].path))), t.install(inner))
+		does := fmt.Sprintf("put the folder of %s first in the server's PATH", found[0].Path)
+		return or(t.fix("path_order", Auto, does, t.pathFirst(t.os.Dir(found[0].Path))), t.install(inner))
 	}
 	return []Fix{t.install(inner)}
 }
@@ -198,7 +200,7 @@ func folderMissing(_ context.Context, t *treatment) []Fix {
 }
 
 func windowsShim(_ context.Context, t *treatment) []Fix {
-	if t.server == nil || t.base(t.server.Command.Text) == "cmd" {
+	if t.server == nil || programName(t.server.Command.Text) == "cmd" {
 		return nil
 	}
 	words := append([]string{"cmd", "/c"}, argvOf(t.server)...)
@@ -224,7 +226,7 @@ func commandQuoting(_ context.Context, t *treatment) []Fix {
 	if !slices.Equal(words, bare) {
 		return or(t.fix("quoting", Auto, "remove the quotes that became part of the words", t.setLine(bare...)), byHand)
 	}
-	if t.base(words[0]) == "cmd" && len(words) > 2 && strings.EqualFold(words[1], "/c") && strings.Contains(words[2], " ") {
+	if programName(words[0]) == "cmd" && len(words) > 2 && strings.EqualFold(words[1], "/c") && strings.Contains(words[2], " ") {
 		return or(t.fix("quoting", Ask, "start the program without cmd, which cuts its path at the space", t.setLine(words[2:]...)), byHand)
 	}
 	return []Fix{byHand}
@@ -249,7 +251,7 @@ func permissionDenied(ctx context.Context, t *treatment) []Fix {
 		{"/npm-cache", "npx", "npm_config_cache", ".cache/mcpmend/npm"},
 		{"/uv", "uvx", "UV_CACHE_DIR", ".cache/mcpmend/uv"},
 	} {
-		if _, set := envOf(t.server, cache.variable); set || !strings.Contains(slashed, cache.part) || t.runner() != cache.program {
+		if _, set := envOf(t.server, cache.variable); set || !strings.Contains(slashed, cache.part) || t.launch().runner != cache.program {
 			continue
 		}
 		folder := t.home + "/" + cache.folder

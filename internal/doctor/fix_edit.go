@@ -3,7 +3,6 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -137,32 +136,6 @@ func parts(s *clientconfig.Server) []part {
 		add("headers", p.Name.Text, p.Value)
 	}
 	return all
-}
-
-// base is the name of a program without folder and ending, as the system sees it.
-func (s *sources) base(command string) string {
-	if s.os == "windows" {
-		command = strings.ToLower(strings.ReplaceAll(command, `\`, "/"))
-		for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
-			command = strings.TrimSuffix(command, ending)
-		}
-	}
-	return command[strings.LastIndex(command, "/")+1:]
-}
-
-// folder is where a program stands.
-func (s *sources) folder(path string) string {
-	if s.os == "windows" {
-		return path[:max(strings.LastIndexAny(path, `\/`), 0)]
-	}
-	return filepath.Dir(path)
-}
-
-func (s *sources) listSeparator() string {
-	if s.os == "windows" {
-		return ";"
-	}
-	return ":"
 }
 
 // quote writes a word for a shell, for people to paste.

@@ -38,6 +38,14 @@ func strictJSON(_ context.Context, t *treatment) []Fix {
 	return t.fix("strict_json", Auto, does, edit)
 }
 
+func byteOrderMark(_ context.Context, t *treatment) []Fix {
+	if t.file == nil {
+		return nil
+	}
+	edit := t.editFile(nil, func(f *clientconfig.File) (*clientconfig.File, error) { return f.Unmarked() })
+	return t.fix("remove_mark", Auto, fmt.Sprintf("remove the byte order mark, which %s cannot read", t.client.Name), edit)
+}
+
 func emptyFile(_ context.Context, t *treatment) []Fix {
 	if t.file == nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // connectionRefused never looks for a port by trying: another program may listen
@@ -33,24 +34,19 @@ func connectionRefused(ctx context.Context, t *treatment) []Fix {
 			fixes = append(fixes, t.fix("localhost_ipv4", Auto, "write 127.0.0.1 for localhost, since nobody listens at ::1", edits...)...)
 		}
 	}
-	var published []publishedPort
+	var ports machine.Ports
 	if t.ports != nil && isLocal(host) {
-		for _, p := range t.ports(ctx) {
-			if p.published == port {
-				start.Run = "docker compose up -d " + t.quote(p.service)
-			}
-			if p.target == port && p.published != port && p.published > 0 {
-				published = append(published, p)
-			}
-		}
+		ports = t.ports(ctx)
 	}
-	if len(published) == 1 {
-		p := published[0]
-		does := fmt.Sprintf("use port %d, where docker compose publishes port %d of %s", p.published, port, p.service)
-		if edits := t.replacePort(port, p.published); len(edits) > 0 {
+	if i := slices.IndexFunc(ports, func(p machine.Published) bool { return p.Published == port }); i >= 0 {
+		start.Run = "docker compose up -d " + t.quote(ports[i].Service)
+	}
+	if p, ok := ports.Match(port); ok {
+		does := fmt.Sprintf("use port %d, where docker compose publishes port %d of %s", p.Published, port, p.Service)
+		if edits := t.replacePort(port, p.Published); len(edits) > 0 {
 			fixes = append(fixes, t.fix("compose_port", Ask, does, edits...)...)
 		}
-		start.Run = "docker compose up -d " + t.quote(p.service)
+		start.Run = "docker compose up -d " + t.quote(p.Service)
 	}
 	return or(fixes, start)
 }

@@ -10,87 +10,66 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 type value = clientconfig.Value
 
-// runner is the package runner of an entry: "npx", "uvx", or "". It is the same
-// one behind cmd /c and in its longer spelling.
-func (t *treatment) runner() string {
-	name, _ := t.runnerAt()
-	return name
-}
-
-// runnerAt returns the runner and where in the command line its own arguments
-// begin.
-func (t *treatment) runnerAt() (string, int) {
+// argv is the command line of the entry, nil if there is none that could be edited.
+func (t *treatment) argv() []string {
 	if t.server == nil || t.server.Command.Path == nil {
-		return "", 0
-	}
-	words := argvOf(t.server)
-	i := 0
-	if t.base(words[0]) == "cmd" && len(words) > 2 && strings.EqualFold(words[1], "/c") {
-		i = 2
-	}
-	switch name := t.base(words[i]); {
-	case name == "npx" || name == "uvx":
-		return name, i + 1
-	case name == "uv" && len(words) > i+2 && words[i+1] == "tool" && words[i+2] == "run":
-		return "uvx", i + 3
-	case name == "uv" && len(words) > i+1 && words[i+1] == "run":
-		return "uv run", i + 2
-	}
-	return "", 0
-}
-
-// withRunnerArgs puts arguments before those that the runner has.
-func (t *treatment) withRunnerArgs(args ...string) Edit {
-	_, at := t.runnerAt()
-	return t.setLine(slices.Insert(argvOf(t.server), at, args...)...)
-}
-
-func npxWithoutYes(_ context.Context, t *treatment) []Fix {
-	if t.runner() != "npx" {
 		return nil
 	}
-	return t.fix("npx_yes", Auto, "add -y, so that npx does not wait for an answer that nobody can give", t.withRunnerArgs("-y"))
+	return argvOf(t.server)
+}
+
+func (t *treatment) launch() launch { return launchOf(t.argv()) }
+
+func npxWithoutYes(_ context.Context, t *treatment) []Fix {
+	l := t.launch()
+	if l.runner != "npx" {
+		return nil
+	}
+	return t.fix("npx_yes", Auto, "add -y, so that npx does not wait for an answer that nobody can give", t.setLine(l.with("-y")...))
 }
 
 // packageNotFound lowers the case of an npm name, since npm has no others. No other
 // name is ever tried: one that looks like it may belong to somebody else.
 func packageNotFound(_ context.Context, t *treatment) []Fix {
 	name := t.f.pieces.Package
+	l := t.launch()
 	run := ""
-	if t.runner() == "npx" && name != "" {
+	if l.runner == "npx" && name != "" {
 		run = "npm view " + t.quote(name) + " name version"
 	}
 	byHand := never("by_hand", run, "correct the name of the package %s with the server's own documentation; a similar name may be somebody else's", orElse(name, "at "+t.where()))
-	if t.runner() != "npx" {
+	written, version, ok := npmName(l.id)
+	lower := strings.ToLower(written)
+	if l.runner != "npx" || !ok || lower == written || l.at > len(t.server.Args) {
 		return []Fix{byHand}
 	}
-	for _, a := range t.server.Args {
-		if !npmName().MatchString(a.Text) {
-			continue
-		}
-		bare, version := a.Text, ""
-		if i := strings.LastIndex(a.Text, "@"); i > 0 {
-			bare, version = a.Text[:i], a.Text[i:]
-		}
-		if lower := strings.ToLower(bare); lower != bare {
-			return or(t.fix("lower_case_package", Ask, fmt.Sprintf("write %s for %s: names in npm have no capitals", lower, bare), t.setValue(a, lower+version)), byHand)
-		}
-		break // what follows are arguments of the server
-	}
-	return []Fix{byHand}
+	word := t.server.Args[l.at-1]
+	corrected := strings.TrimSuffix(word.Text, l.id) + lower + version
+	return or(t.fix("lower_case_package", Ask, fmt.Sprintf("write %s for %s: names in npm have no capitals", lower, written), t.setValue(word, corrected)), byHand)
 }
 
-var npmName = pattern(`^(@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(@[\w.^~<>=*-]+)?$`)
+// npmName takes the name of an npm package and its version apart. ok is false for a
+// folder, a URL or a repository, which may be called anything.
+func npmName(id string) (name, version string, ok bool) {
+	m := npmPackage().FindStringSubmatch(id)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
+
+var npmPackage = pattern(`^((?:@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*)(@[\w.^~<>=*-]+)?$`)
 
 // cacheCorrupt removes one folder that npx makes again. It has to be what it is
 // said to be, and nobody may be at work in it.
 func cacheCorrupt(_ context.Context, t *treatment) []Fix {
 	folder := fault.RemedyIn(t.evidence()).NpxFolder
-	if folder == "" || t.runner() != "npx" {
+	if folder == "" || t.launch().runner != "npx" {
 		return []Fix{never("by_hand", "", "remove what the broken installation left behind and start again")}
 	}
 	byHand := never("by_hand", "rm -r "+t.quote(folder), "remove %s, which npx makes again", folder)
@@ -164,15 +143,16 @@ func deprecated(_ context.Context, t *treatment) []Fix {
 // import and did not pin.
 func dependencyBreak(_ context.Context, t *treatment) []Fix {
 	byHand := never("by_hand", "", "pin an earlier version of the server or of %s, or wait for its makers", orElse(t.f.pieces.Package, "what it depends on"))
-	if name := t.runner(); name != "uvx" && name != "uv run" || !fault.RemedyIn(t.evidence()).FastMCP {
+	l := t.launch()
+	if !l.isUV() || !fault.RemedyIn(t.evidence()).FastMCP {
 		return []Fix{byHand}
 	}
 	pinned := func(word string) bool { return strings.HasPrefix(word, "mcp<") || strings.HasPrefix(word, "mcp==") }
-	if slices.ContainsFunc(argvOf(t.server), pinned) {
+	if slices.ContainsFunc(l.words, pinned) {
 		return []Fix{byHand}
 	}
 	does := `add --with "mcp<2": the server needs the first version of the Python SDK`
-	return or(t.fix("pin_mcp", Auto, does, t.withRunnerArgs("--with", "mcp<2")), byHand)
+	return or(t.fix("pin_mcp", Auto, does, t.setLine(l.with("--with", "mcp<2")...)), byHand)
 }
 
 func missingDependency(_ context.Context, t *treatment) []Fix {
@@ -184,20 +164,20 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 	if t.server == nil {
 		return []Fix{t.install("node")}
 	}
-	runner := t.runner()
-	if python := fault.RemedyIn(t.evidence()).Python; python != "" && (runner == "uvx" || runner == "uv run") && !slices.Contains(argvOf(t.server), "--python") {
-		return t.fix("python_version", Auto, fmt.Sprintf("add --python %q, which the server's package asks for", python), t.withRunnerArgs("--python", python))
+	l := t.launch()
+	if python := fault.RemedyIn(t.evidence()).Python; python != "" && l.isUV() && !l.told("--python", "-p") {
+		return t.fix("python_version", Auto, fmt.Sprintf("add --python %q, which the server's package asks for", python), t.setLine(l.with("--python", python)...))
 	}
 	runtime := "node"
-	if strings.HasPrefix(t.base(t.server.Command.Text), "python") || strings.HasPrefix(runner, "uv") {
+	if strings.HasPrefix(programName(t.server.Command.Text), "python") || l.isUV() {
 		runtime = "python3"
 	}
 	var fixes []Fix
 	found := t.find(ctx, runtime)
 	// The one that was installed with the program is the likeliest to fit.
-	if beside := t.folder(t.server.Command.Text) + "/" + runtime; strings.ContainsAny(t.server.Command.Text, `/\`) && t.fileExists(beside) {
-		found = slices.DeleteFunc(found, func(p program) bool { return p.path == beside })
-		found = append([]program{{path: beside}}, found...)
+	if beside := t.os.Dir(t.server.Command.Text) + "/" + runtime; strings.ContainsAny(t.server.Command.Text, `/\`) && t.fileExists(beside) {
+		found = slices.DeleteFunc(found, func(p machine.Found) bool { return p.Path == beside })
+		found = append([]machine.Found{{Path: beside}}, found...)
 	}
 	for _, p := range found[:min(len(found), maxPrograms)] {
 		fixes = append(fixes, t.newerRuntime(p, runtime)...)
@@ -209,23 +189,23 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 
 // newerRuntime runs the same program with another runtime. A program that comes
 // with the runtime, such as npx, is taken from the same folder.
-func (t *treatment) newerRuntime(p program, runtime string) []Fix {
+func (t *treatment) newerRuntime(p machine.Found, runtime string) []Fix {
 	if t.client.Entry.Env == "" {
 		return nil
 	}
-	folder := t.folder(p.path)
+	folder := t.os.Dir(p.Path)
 	edits := []Edit{t.pathFirst(folder)}
 	command := t.server.Command.Text
 	if strings.ContainsAny(command, `/\`) {
-		beside := folder + "/" + t.base(command)
+		beside := folder + "/" + programName(command)
 		switch {
-		case t.base(command) == runtime:
-			edits = append(edits, t.setLine(append([]string{p.path}, argvOf(t.server)[1:]...)...))
-		case t.base(command) == "npx" && t.fileExists(beside):
+		case programName(command) == runtime:
+			edits = append(edits, t.setLine(append([]string{p.Path}, argvOf(t.server)[1:]...)...))
+		case programName(command) == "npx" && t.fileExists(beside):
 			edits = append(edits, t.setLine(append([]string{beside}, argvOf(t.server)[1:]...)...))
 		}
 	}
-	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, orElse(p.version, "another one"))
+	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, orElse(p.Version, "another one"))
 	return t.fix("path_order", Auto, does, edits...)
 }
 

@@ -14,9 +14,25 @@ import (
 // patience is how long a slow server is given before something else is suspected.
 var patience = []time.Duration{30 * time.Second, 60 * time.Second}
 
-// ownTime is how long the entry tells its client to wait, as far as we would wait
-// ourselves: a server that the client has patience with is not unresponsive.
-func ownTime(s *clientconfig.Server) time.Duration {
+// waits is how long a client waits for a server to start: as its entry says, as the
+// client's environment says, or by itself. 0 if that is not known.
+func (d *Doctor) waits(c *clientconfig.Client, s *clientconfig.Server) time.Duration {
+	if own := entryTime(s); own > 0 {
+		return own
+	}
+	if c.WaitsVariable != "" {
+		text, _ := d.ofClient(c).lookup(c.WaitsVariable)
+		if n, err := strconv.Atoi(text); err == nil && n > 0 && time.Duration(n) < forever/time.Millisecond {
+			return time.Duration(n) * time.Millisecond
+		}
+	}
+	return time.Duration(c.Waits) * time.Second
+}
+
+const forever = 24 * time.Hour
+
+// entryTime is how long the entry tells its client to wait, 0 if it says nothing.
+func entryTime(s *clientconfig.Server) time.Duration {
 	if s == nil {
 		return 0
 	}
@@ -28,11 +44,16 @@ func ownTime(s *clientconfig.Server) time.Duration {
 	if s.Client.Entry.TimeoutUnit == "ms" {
 		unit = time.Millisecond
 	}
-	longest := patience[len(patience)-1]
-	if time.Duration(n) > longest/unit {
-		return longest
+	if time.Duration(n) > forever/unit {
+		return forever
 	}
 	return time.Duration(n) * unit
+}
+
+// ownTime is the same as far as we would wait ourselves: a server that the client
+// has patience with is not unresponsive.
+func ownTime(s *clientconfig.Server) time.Duration {
+	return min(entryTime(s), patience[len(patience)-1])
 }
 
 func timedOut(_ context.Context, t *treatment) []Fix {
@@ -51,17 +72,18 @@ func timedOut(_ context.Context, t *treatment) []Fix {
 // it has one.
 func (t *treatment) moreTime(wait time.Duration) Fix {
 	e := &t.client.Entry
-	seconds := int(wait / time.Second)
-	plain := Fix{Name: "wait_longer", Class: Auto, Does: fmt.Sprintf("look again with %d s", seconds), wait: wait}
-	if t.server != nil && t.server.Timeout.Text == "" && wait <= t.waits() {
+	whole := int(wait / time.Second)
+	plain := Fix{Name: "wait_longer", Class: Auto, Does: fmt.Sprintf("look again with %d s", whole), wait: wait}
+	if t.server != nil && t.server.Timeout.Text == "" && wait <= t.waits {
 		plain.Does += fmt.Sprintf(", which %s waits by itself", t.client.Name)
+		plain.Run = fmt.Sprintf("mcpmend check %s --timeout %ds", t.quote(t.c.Name), whole)
 		plain.within = true
 		return plain
 	}
 	if t.server == nil || e.Timeout == "" || t.file == nil {
 		return plain
 	}
-	written := seconds
+	written := whole
 	if e.TimeoutUnit == "ms" {
 		written *= 1000
 	}
@@ -74,7 +96,7 @@ func (t *treatment) moreTime(wait time.Duration) Fix {
 		}
 		return f.Set(under(s.Path, e.Timeout), written)
 	})
-	fixes := t.fix("startup_timeout", Auto, fmt.Sprintf("give the server %d s to start (%q)", seconds, e.Timeout), edit)
+	fixes := t.fix("startup_timeout", Auto, fmt.Sprintf("give the server %d s to start (%q)", whole, e.Timeout), edit)
 	if fixes == nil {
 		return plain
 	}
@@ -82,9 +104,20 @@ func (t *treatment) moreTime(wait time.Duration) Fix {
 	return fixes[0]
 }
 
-// waits is how long the client waits for a server to start, 0 if that is not known.
-func (t *treatment) waits() time.Duration {
-	return time.Duration(t.client.Waits) * time.Second
+// slowStart is a server that started later than its client waits. The first start of
+// a package is the slowest, so it is looked at again before anything is changed.
+func slowStart(_ context.Context, t *treatment) []Fix {
+	fixes := []Fix{{Name: "wait_longer", Class: Auto, Does: "look again: only the first start may be slow"}}
+	longest := patience[len(patience)-1]
+	if t.client.Entry.Timeout == "" {
+		return or(fixes, never("by_hand", "", "%s", tooLate(t.client, longest)))
+	}
+	for _, wait := range patience {
+		if wait > t.waits {
+			fixes = append(fixes, t.moreTime(wait))
+		}
+	}
+	return fixes
 }
 
 // tooLate says what a person can do about a server that needs more time to start

@@ -17,6 +17,8 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 var update = flag.Bool("update", false, "write what the tests see into testdata")
@@ -197,7 +199,7 @@ func scriptFinding(t *testing.T, s *fixScript, c *Case) *Finding {
 	if id := s.one("finding"); id != "" {
 		stage, kind, _ := strings.Cut(id, ".")
 		c.saw = &Sighting{Fault: &fault.Fault{Evidence: fault.Evidence{Stderr: s.all("stderr")}}}
-		return &Finding{ID: id, Stage: Stage(stage), Kind: kind, At: c.At, pieces: pieces, Evidence: s.all("stderr")}
+		return &Finding{ID: id, Stage: Stage(stage), Kind: kind, At: c.At, pieces: pieces, lost: s.one("unnamed") == "yes", Evidence: s.all("stderr")}
 	}
 	if stage := s.one("stage"); stage != "" {
 		e := fault.Evidence{Moment: fault.Moment(stage), Stderr: stderrOf(s, c), Errno: s.one("errno"), Text: s.one("text"), Challenge: s.one("challenge")}
@@ -220,28 +222,25 @@ func scriptFinding(t *testing.T, s *fixScript, c *Case) *Finding {
 
 func scriptSources(s *fixScript, system clientconfig.System, at func(string) string) sources {
 	src := sources{
-		os: system.OS, home: system.Home, system: system, project: system.Project,
+		os: machine.OS(system.OS), home: system.Home, system: system, project: system.Project,
 		self: s.one("self"), path: s.one("PATH"), names: strings.Fields(s.one("environ")),
 		exists: func(path string) bool {
 			return slices.ContainsFunc(s.all("exists"), func(e string) bool { return at(e) == path })
 		},
-		programs: func(_ context.Context, name string) []program {
-			var all []program
+		programs: func(_ context.Context, name string) []machine.Found {
+			var all []machine.Found
 			for _, line := range s.all("program") {
 				if f := strings.Fields(line); f[0] == name {
-					all = append(all, program{at(f[1]), f[2], f[3]})
+					all = append(all, machine.Found{Path: at(f[1]), From: f[2], Version: f[3]})
 				}
 			}
 			return all
 		},
-		near: func(_ string, have []string) []string {
-			return slices.DeleteFunc(strings.Fields(s.one("near")), func(n string) bool { return !slices.Contains(have, n) })
-		},
-		ports: func(context.Context) []publishedPort {
-			var all []publishedPort
+		ports: func(context.Context) machine.Ports {
+			var all machine.Ports
 			for _, line := range s.all("published") {
-				var p publishedPort
-				fmt.Sscan(line, &p.service, &p.target, &p.published)
+				p := machine.Published{Protocol: "tcp"}
+				fmt.Sscan(line, &p.Service, &p.Target, &p.Published)
 				all = append(all, p)
 			}
 			return all
@@ -257,15 +256,17 @@ func scriptSources(s *fixScript, system clientconfig.System, at func(string) str
 			}
 			return nil
 		},
-		usedBy: func(string) (bool, bool) { return s.one("used") == "yes", s.one("used") != "unknown" },
+		lost:    func(name string) bool { return slices.Contains(s.all("lost"), name) },
+		desktop: s.one("desktop") == "yes",
+		usedBy:  func(string) (bool, bool) { return s.one("used") == "yes", s.one("used") != "unknown" },
 	}
 	for _, line := range s.all("dotenv") {
 		f := strings.Fields(line)
-		src.dotenv = append(src.dotenv, envName{f[0], f[1]})
+		src.dotenv = append(src.dotenv, machine.DotenvName{Name: f[0], File: f[1]})
 	}
 	for _, line := range s.all("registry") {
 		f := strings.Fields(line)
-		src.variables = append(src.variables, variable{name: f[0], required: slices.Contains(f, "required"), secret: slices.Contains(f, "secret"), help: f[len(f)-1]})
+		src.variables = append(src.variables, registry.Variable{Name: f[0], Required: slices.Contains(f, "required"), Secret: slices.Contains(f, "secret"), Help: f[len(f)-1]})
 	}
 	return src
 }

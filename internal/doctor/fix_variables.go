@@ -15,52 +15,72 @@ import (
 // reference spells a reference to a variable of the environment as the client
 // does in a part of an entry; "" if it has no way.
 func (t *treatment) reference(part, name string) string {
-	v := &t.client.Variables
-	if !slices.Contains(v.In, part) || t.client.ID == "kiro" { // Kiro wants each name approved in its settings
+	if t.client.ID == "kiro" { // wants each name approved in its settings
 		return ""
 	}
-	for _, form := range v.Forms { // the first is the client's favourite
-		if slices.Contains([]string{"${env:NAME}", "${NAME}", "{env:NAME}", "$NAME", "%NAME%"}, form) {
-			return strings.Replace(form, "NAME", name, 1)
-		}
-	}
-	return ""
+	return t.client.Refer(part, clientconfig.Reference{Name: name})
 }
 
 // help is the page of the registry for a variable, which the finding gets, too.
 func (t *treatment) help(name string) string {
 	for _, v := range t.variables {
-		if v.name == name && v.help != "" {
+		if v.Name == name && v.Help != "" {
 			if t.f.Help == "" {
-				t.f.Help = v.help
+				t.f.Help = v.Help
 			}
-			return v.help
+			return v.Help
 		}
 	}
 	return t.f.Help
 }
 
-// setVariable says what a person has to do about a variable that is not set.
+// setVariable says what a person has to do about a variable that the server misses.
 func (t *treatment) setVariable(name string) Fix {
-	does := fmt.Sprintf("set %s", name)
+	entry := fmt.Sprintf("under %q of %q in %s", t.client.Entry.Env, t.c.Name, t.c.At.File)
+	switch kept := withholds(t.client, &environ{os: string(t.os)}, name, ""); {
+	case t.client.Entry.EnvFrom != "" && kept:
+		return t.set(name, "", "in your environment and name it under %q of %q in %s", t.client.Entry.EnvFrom, t.c.Name, t.c.At.File)
+	case t.client.Entry.Env != "" && kept: // nothing else reaches its servers
+		return t.set(name, "", "%s", entry)
+	case t.client.Entry.Env != "" && t.client.GUI:
+		where, run := t.forClient(name)
+		return t.set(name, run, "%s, or %s", entry, where)
+	}
+	where, run := t.forClient(name)
+	return t.set(name, run, "%s", where)
+}
+
+// forClient says where a variable is set for the client itself, and the line that
+// does it, if there is one.
+func (t *treatment) forClient(name string) (where, run string) {
+	switch {
+	case t.desktop && t.os == "windows":
+		return fmt.Sprintf("for your account in the settings of Windows, and start %s again", t.client.Name), ""
+	case t.desktop && t.os == "darwin":
+		if name != "" && t.lost != nil && t.lost(name) {
+			run = fmt.Sprintf(`launchctl setenv %s "$%s"`, name, name) // with the value that the terminal has
+		}
+		return fmt.Sprintf("for all apps by launchctl setenv, and start %s again", t.client.Name), run
+	case t.desktop:
+		return "for all apps in ~/.config/environment.d, and sign in to the desktop again", ""
+	case t.client.GUI:
+		return fmt.Sprintf("in the environment that %s is started with", t.client.Name), ""
+	case name != "" && t.os != "windows":
+		run = "export " + name + "="
+	}
+	return fmt.Sprintf("before %s starts", t.client.Name), run
+}
+
+// set is a fix for a person, with what else is known about the variable.
+func (t *treatment) set(name, run, format string, args ...any) Fix {
+	does := "set " + name
 	if name == "" {
 		does = "set the variable that the server asks for"
 	}
-	run := ""
-	switch {
-	case t.client.GUI && t.client.Entry.Env != "":
-		does += fmt.Sprintf(" under %q of %q in %s, or in the environment that %s is started with", t.client.Entry.Env, t.c.Name, t.c.At.File, t.client.Name)
-	case t.client.Entry.EnvFrom != "" && t.client.Inherits == "few":
-		does += fmt.Sprintf(" in your environment and name it under %q of %q in %s", t.client.Entry.EnvFrom, t.c.Name, t.c.At.File)
-	default:
-		does += fmt.Sprintf(" before %s starts", t.client.Name)
-		if name != "" && t.os != "windows" {
-			run = "export " + name + "="
-		}
-	}
+	does += " " + fmt.Sprintf(format, args...)
 	for _, d := range t.dotenv {
-		if d.name == name {
-			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.file, t.client.Name)
+		if d.Name == name && !d.Empty {
+			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.File, t.client.Name)
 			break
 		}
 	}
@@ -73,7 +93,7 @@ func (t *treatment) setVariable(name string) Fix {
 func unsetVariable(_ context.Context, t *treatment) []Fix {
 	name := t.f.pieces.Variable
 	var fixes []Fix
-	for _, other := range t.nearest(name, t.names) {
+	for _, other := range nearNames(name, t.names) {
 		var edits []Edit
 		for _, p := range parts(t.server) {
 			for _, r := range t.client.References(p.kind, p.Text) {
@@ -88,7 +108,9 @@ func unsetVariable(_ context.Context, t *treatment) []Fix {
 			fixes = append(fixes, t.fix("reference_other_name", Ask, does, edits...)...)
 		}
 	}
-	return or(fixes, t.setVariable(name))
+	// The client looks for it in its own environment, so the entry cannot set it.
+	where, run := t.forClient(name)
+	return or(fixes, t.set(name, run, "%s", where))
 }
 
 // foreignReference respells references of other clients, or names the variable in
@@ -200,7 +222,7 @@ func missingVariable(_ context.Context, t *treatment) []Fix {
 	}
 	if !inEntry {
 		fixes = append(fixes, t.renamed(name)...)
-		for _, other := range t.nearest(name, t.names) {
+		for _, other := range nearNames(name, t.names) {
 			if other != name {
 				fixes = append(fixes, t.refer("reference_other_name", name, other, passed())...)
 			}
@@ -233,7 +255,7 @@ func (t *treatment) renamed(name string, mistaken ...string) []Fix {
 	}
 	var fixes []Fix
 	others := slices.DeleteFunc(slices.Clone(mistaken), func(m string) bool { return !slices.Contains(have, m) })
-	for _, near := range t.nearest(name, have) {
+	for _, near := range nearNames(name, have) {
 		if near != name && !slices.Contains(others, near) {
 			others = append(others, near)
 		}
@@ -251,11 +273,12 @@ func (t *treatment) renamed(name string, mistaken ...string) []Fix {
 // variable that the registry knows by another name.
 func authFailed(_ context.Context, t *treatment) []Fix {
 	var fixes []Fix
+	set := func(name string) bool { _, there := envOf(t.server, name); return there }
 	if t.server != nil {
 		for _, v := range t.variables {
-			if _, there := envOf(t.server, v.name); v.required && !there && !v.otherwise {
-				t.help(v.name)
-				fixes = append(fixes, t.renamed(v.name, v.mistaken...)...)
+			if v.Required && !v.Given(set, argvOf(t.server)) {
+				t.help(v.Name)
+				fixes = append(fixes, t.renamed(v.Name, v.Mistaken...)...)
 			}
 		}
 	}
@@ -280,8 +303,8 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 // accepted.
 func (t *treatment) secretVariable() string {
 	for _, v := range t.variables {
-		if _, there := envOf(t.server, v.name); v.secret && there {
-			return v.name
+		if _, there := envOf(t.server, v.Name); v.Secret && there {
+			return v.Name
 		}
 	}
 	if t.server != nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 // A clinic is a home folder with a client's file, and a world that says what
@@ -151,11 +153,11 @@ func needs(path string) func(*clientconfig.Server, time.Duration) *Finding {
 	}
 }
 
-func found(paths ...string) func(context.Context, string) []program {
-	return func(context.Context, string) []program {
-		var all []program
+func found(paths ...string) func(context.Context, string) []machine.Found {
+	return func(context.Context, string) []machine.Found {
+		var all []machine.Found
 		for _, p := range paths {
-			all = append(all, program{path: p})
+			all = append(all, machine.Found{Path: p})
 		}
 		return all
 	}
@@ -617,15 +619,14 @@ func TestAVariableUnderAMistakenNameIsRenamed(t *testing.T) {
 		}
 		return &Finding{Stage: AtHandshake, Kind: "auth_failed"}
 	}
-	known := variable{name: "BILLING_SECRET", required: true, secret: true, mistaken: []string{"STRIPE_KEY"}}
+	known := registry.Variable{Name: "BILLING_SECRET", Required: true, Secret: true, Mistaken: []string{"STRIPE_KEY"}, Or: []string{"--billing-secret"}}
 	c := newClinic(t, "cursor", `{"mcpServers": {"a": {"command": "npx", "env": {"STRIPE_KEY": "x"}}}}`)
-	c.world, c.sources.variables = refused, []variable{known}
+	c.world, c.sources.variables = refused, []registry.Variable{known}
 	c.Allow = func(*Case, Fix) bool { return true }
 	want(t, tried(c.healed("a")), []string{"handshake.auth_failed rename_variable healthy kept"})
 
-	known.otherwise = true // --billing-secret=… on the command line
-	c = newClinic(t, "cursor", `{"mcpServers": {"a": {"command": "npx", "env": {"STRIPE_KEY": "x"}}}}`)
-	c.world, c.sources.variables = refused, []variable{known}
+	c = newClinic(t, "cursor", `{"mcpServers": {"a": {"command": "npx", "args": ["--billing-secret=x"], "env": {"STRIPE_KEY": "x"}}}}`)
+	c.world, c.sources.variables = refused, []registry.Variable{known}
 	c.Allow = func(*Case, Fix) bool { return true }
 	if h := c.healed("a"); h.Fixed || h.Attempts[0].Fix != nil {
 		t.Errorf("tried %q", tried(h))

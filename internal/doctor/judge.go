@@ -5,21 +5,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
-// judge closes a case that was probed: exit code, last words, the moment and the
-// entry are joined into one cause.
-func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
+// judge closes a case that was probed: exit code, last words, the moment, the
+// entry, what its client hands on and how long it waits are joined into one cause.
+// given is the time that the server had.
+func (d *Doctor) judge(c *Case, given time.Duration, saw *Sighting, found []Finding) {
 	if saw.Fault == nil {
 		if mismatch := wrongTransport(c, saw); mismatch != nil {
 			c.settle(Dead, mismatch, found)
 			return
 		}
 		found = append(found, noise(c, saw)...)
+		found = append(found, d.tooSlow(c, saw)...)
 		found = append(found, judgeTools(saw.Tools)...)
 		for i := range found {
 			if found[i].At == (Place{}) {
@@ -35,6 +38,8 @@ func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
 		diagnosis = saw.Fault.Kind.Diagnosis(saw.Fault.Evidence)
 	}
 	cause := diagnosed(c, saw, diagnosis)
+	d.tellLost(c, cause)
+	d.tellPatience(c, cause, given)
 	if saw.Busy != "" && isBusy(diagnosis.Kind) {
 		cause.Severity = Warning
 		cause.Evidence = append(cause.Evidence, saw.Busy)
@@ -43,6 +48,96 @@ func (d *Doctor) judge(c *Case, saw *Sighting, found []Finding) {
 	}
 	cause = blame(found, cause)
 	c.settle(stateOf(cause), cause, found)
+}
+
+// client is the one in whose name the server of a case is started, nil for none.
+func (d *Doctor) client(c *Case) *clientconfig.Client {
+	if d.As == nil && c.file != nil {
+		return c.file.Client
+	}
+	return d.As
+}
+
+// tellLost says of a failure that a missing variable explains, if the variable is
+// set where we run, why the server does not get it. A server that does not name
+// what it misses may be known to need something.
+func (d *Doctor) tellLost(c *Case, f *Finding) {
+	kind := fault.Kind(f.Kind)
+	if !slices.Contains(blindFailures, kind) || c.server != nil && c.server.URL.Text != "" {
+		return
+	}
+	names := []string{f.pieces.Variable}
+	if c.server != nil && f.pieces.Variable == "" {
+		names = nil
+		entry, _ := d.published(c.server)
+		for _, v := range variablesOf(entry, c.server) {
+			if v.Required {
+				names = append(names, v.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		why := d.whyWithout(d.client(c), name)
+		if why == "" || c.server != nil && setsVariable(c.server, name) {
+			continue
+		}
+		if kind == fault.MissingEnvVar {
+			f.Explanation = fmt.Sprintf("The server needs %s. It %s.", name, why)
+			return
+		}
+		f.Explanation += fmt.Sprintf(" %s %s.", name, why)
+		f.pieces.Variable, f.lost = name, true
+		return
+	}
+}
+
+// setsVariable reports whether an entry has a say about a variable.
+func setsVariable(s *clientconfig.Server, name string) bool {
+	_, there := envOf(s, name)
+	return there || slices.ContainsFunc(s.EnvFrom, func(v clientconfig.Value) bool { return v.Text == name })
+}
+
+// tellPatience says of a server that was silent if its client would still wait for
+// it: then nothing is known yet.
+func (d *Doctor) tellPatience(c *Case, f *Finding, given time.Duration) {
+	client := d.client(c)
+	if k := fault.Kind(f.Kind); k != fault.Timeout && k != fault.ServerHung || client == nil || c.server == nil {
+		return
+	}
+	if waits := d.waits(client, c.server); waits > given && f.Stage == AtHandshake {
+		f.Explanation = fmt.Sprintf("No answer in %s. %s waits %s, so the server may only be slow.", seconds(given), client.Name, seconds(waits))
+		f.Confidence = min(f.Confidence, 0.5)
+	}
+}
+
+// tooSlow is a server that has introduced itself when its client had long given up.
+func (d *Doctor) tooSlow(c *Case, saw *Sighting) []Finding {
+	client := d.client(c)
+	if client == nil || c.server == nil {
+		return nil
+	}
+	var took time.Duration
+	for _, s := range saw.Steps {
+		if rung(s.Stage) <= rung(AtHandshake) {
+			took += s.Took
+		}
+	}
+	waits := d.waits(client, c.server)
+	if waits == 0 || took <= waits {
+		return nil
+	}
+	f := finding(AtHandshake, kindSlow, Warning, c.At)
+	f.Evidence = []string{"answered after " + seconds(took)}
+	f.Explanation = fmt.Sprintf("%s waits %s for a server to start and would have given up.", client.Name, seconds(waits))
+	return []Finding{f}
+}
+
+// seconds is a time as people say it.
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return strconv.FormatFloat(d.Round(time.Second/10).Seconds(), 'f', -1, 64) + " s"
 }
 
 // settle closes a case with its cause and what else was found. What merely
@@ -62,10 +157,10 @@ func diagnosed(c *Case, saw *Sighting, dg fault.Diagnosis) *Finding {
 	if n := len(saw.Steps); n > 0 {
 		stage = saw.Steps[n-1].Stage
 	}
-	return &Finding{
-		ID: string(stage) + "." + string(dg.Kind), Stage: stage, Kind: string(dg.Kind), Severity: Broken, At: c.At,
-		Evidence: evidence(saw, dg), Explanation: secret.Scrub(dg.Explanation), Confidence: dg.Confidence, pieces: dg.Pieces, hint: secret.Scrub(dg.SuggestedFix),
-	}
+	f := finding(stage, dg.Kind, Broken, c.At)
+	f.Evidence, f.Explanation, f.Confidence = evidence(saw, dg), secret.Scrub(dg.Explanation), dg.Confidence
+	f.pieces, f.hint = dg.Pieces, secret.Scrub(dg.SuggestedFix)
+	return &f
 }
 
 // evidence lists what was seen, the most telling first.
@@ -150,12 +245,10 @@ func wrongTransport(c *Case, saw *Sighting) *Finding {
 	if c.server.Type.Path != nil {
 		at = place(c.server.Type.At)
 	}
-	return &Finding{
-		ID: string(AtHandshake) + "." + string(fault.TransportMismatch), Stage: AtHandshake, Kind: string(fault.TransportMismatch),
-		Severity: Broken, At: at, Confidence: 1,
-		Evidence:    []string{fmt.Sprintf("the entry says %s, the server speaks %s", transportName(want), transportName(have))},
-		Explanation: fmt.Sprintf("%s would speak %s to a server that speaks %s.", c.file.Client.Name, transportName(want), transportName(have)),
-	}
+	f := finding(AtHandshake, fault.TransportMismatch, Broken, at)
+	f.Evidence = []string{fmt.Sprintf("the entry says %s, the server speaks %s", transportName(want), transportName(have))}
+	f.Explanation = fmt.Sprintf("%s would speak %s to a server that speaks %s.", c.file.Client.Name, transportName(want), transportName(have))
+	return &f
 }
 
 func transportName(t clientconfig.Transport) string {
@@ -174,15 +267,12 @@ func noise(c *Case, saw *Sighting) []Finding {
 	if len(saw.Noise) == 0 {
 		return nil
 	}
-	var lines []string
+	f := finding(AtPure, fault.StdoutPollution, Warning, c.At)
 	for _, l := range saw.Noise[:min(len(saw.Noise), 3)] {
-		lines = append(lines, "stdout: "+secret.Scrub(l))
+		f.Evidence = append(f.Evidence, "stdout: "+secret.Scrub(l))
 	}
-	return []Finding{{
-		ID: string(AtPure) + "." + string(fault.StdoutPollution), Stage: AtPure, Kind: string(fault.StdoutPollution),
-		Severity: Warning, At: c.At, Evidence: lines, Confidence: 1,
-		Explanation: "The server writes lines to standard output that are no messages; some clients close the connection over that.",
-	}}
+	f.Explanation = "The server writes lines to standard output that are no messages; some clients close the connection over that."
+	return []Finding{f}
 }
 
 func isBusy(k fault.Kind) bool {

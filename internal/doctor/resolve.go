@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
@@ -62,8 +63,9 @@ func resolve(at site, s *clientconfig.Server, command []string) []Finding {
 	add(f, bad)
 	add(at.shim(s, command[0], file))
 	add(at.scriptMissing(s, command))
-	add(upperCasePackage(s, command))
-	add(npxAsks(s, command))
+	launch := launchOf(command)
+	add(upperCasePackage(s, launch))
+	add(npxAsks(s, launch))
 	found = append(found, docker(s, command)...)
 	return found
 }
@@ -93,8 +95,8 @@ func (at *site) folderMissing(s *clientconfig.Server) (Finding, bool) {
 }
 
 // resolving is a finding about one value of an entry.
-func resolving(kind string, severity Severity, s *clientconfig.Server, v clientconfig.Value) Finding {
-	f := finding(AtResolve, kind, severity, v.At)
+func resolving[K ~string](kind K, severity Severity, s *clientconfig.Server, v clientconfig.Value) Finding {
+	f := finding(AtResolve, kind, severity, place(v.At))
 	if v.At.Line == 0 {
 		f.At = place(s.At)
 	}
@@ -104,27 +106,28 @@ func resolving(kind string, severity Severity, s *clientconfig.Server, v clientc
 
 // program finds the file that a command stands for, or says why there is none.
 func (at *site) program(s *clientconfig.Server, command string) (string, Finding, bool) {
-	file, flaw := at.find(command)
+	file, err := at.search().Find(command)
+	missing := errors.Is(err, machine.ErrProgramMissing)
 	switch {
-	case file == "" && at.isLine(command):
-		f := resolving(string(clientconfig.CommandHoldsArgs), Broken, s, s.Command)
+	case missing && at.isLine(command):
+		f := resolving(clientconfig.CommandHoldsArgs, Broken, s, s.Command)
 		f.Stage, f.ID = AtShape, string(AtShape)+"."+f.Kind
 		f.Explanation = problemWords(s.Client, *f.problem)
 		return "", f, true
-	case file == "":
-		f := resolving(string(fault.CommandNotFound), Broken, s, s.Command)
+	case missing:
+		f := resolving(fault.CommandNotFound, Broken, s, s.Command)
 		f.pieces.Command = command
 		f.Evidence, f.Explanation = at.notFound(s, command)
 		return "", f, true
-	case flaw != "":
-		f := resolving(string(fault.PermissionDenied), Broken, s, s.Command)
+	case err != nil:
+		f := resolving(fault.PermissionDenied, Broken, s, s.Command)
 		f.pieces.Command, f.pieces.Path = command, file
-		f.Evidence = []string{secret.Scrub(file) + " " + flaw}
-		f.Explanation = fmt.Sprintf("The command leads to a file that %s.", flaw)
+		f.Evidence = []string{secret.Scrub(file) + " " + err.Error()}
+		f.Explanation = fmt.Sprintf("The command leads to a file that %s.", err)
 		return "", f, true
 	}
 	if interpreter, missing := at.interpreterMissing(file); missing {
-		f := resolving(string(fault.CommandNotFound), Broken, s, s.Command)
+		f := resolving(fault.CommandNotFound, Broken, s, s.Command)
 		f.pieces.Command = interpreter
 		f.Evidence = []string{secret.Scrub(file) + " wants to be run by " + interpreter, at.searched()}
 		f.Explanation = fmt.Sprintf("The program is there, but it is a script for %q, and that is not found in the PATH that %s gives its servers.", interpreter, s.Client.Name)
@@ -140,8 +143,8 @@ func (at *site) isLine(command string) bool {
 	if !more || at.os == "windows" && at.isPath(word) { // C:\Program Files has a space
 		return false
 	}
-	file, flaw := at.find(word)
-	return file != "" && flaw == ""
+	_, err := at.search().Find(word)
+	return err == nil
 }
 
 func (at *site) notFound(s *clientconfig.Server, command string) (evidence []string, explanation string) {
@@ -163,118 +166,25 @@ func (at *site) searched() string {
 	}
 	const most = 200
 	if len(value) > most {
-		dirs := at.folders()
+		rules := machine.OS(at.os)
+		dirs := rules.Folders(value)
 		kept := min(len(dirs), 4)
-		return fmt.Sprintf("PATH: %s and %d more", strings.Join(dirs[:kept], at.separator()), len(dirs)-kept)
+		return fmt.Sprintf("PATH: %s and %d more", strings.Join(dirs[:kept], rules.ListSeparator()), len(dirs)-kept)
 	}
 	return "PATH: " + value
 }
 
-func (at *site) separator() string {
-	if at.os == "windows" {
-		return ";"
-	}
-	return ":"
+// search looks for programs with this site's PATH.
+func (at *site) search() machine.Search {
+	path, _ := at.lookup("PATH")
+	endings, _ := at.lookup("PATHEXT")
+	return machine.Search{OS: machine.OS(at.os), Path: path, Dir: at.dir, Endings: endings, Stat: at.stat}
 }
 
-// folders are those of the PATH. An empty one would mean the current folder, which
-// is no place to find a server by accident.
-func (at *site) folders() []string {
-	value, _ := at.lookup("PATH")
-	return slices.DeleteFunc(strings.Split(value, at.separator()), func(dir string) bool { return dir == "" })
-}
-
-func (at *site) isPath(command string) bool {
-	return strings.Contains(command, "/") || at.os == "windows" && strings.Contains(command, `\`)
-}
-
-func (at *site) isAbsolute(name string) bool {
-	if at.os != "windows" {
-		return strings.HasPrefix(name, "/")
-	}
-	return len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') || strings.HasPrefix(name, `\\`)
-}
-
-func (at *site) join(dir, name string) string {
-	if at.os == "windows" {
-		return strings.TrimRight(dir, `\/`) + `\` + name
-	}
-	return path.Join(dir, name)
-}
+func (at *site) isPath(command string) bool { return machine.OS(at.os).IsPath(command) }
 
 // absolute is a path as seen from the folder in which the server starts.
-func (at *site) absolute(name string) string {
-	if at.isAbsolute(name) || at.dir == "" {
-		return name
-	}
-	return at.join(at.dir, name)
-}
-
-// find looks for a program. With a file comes what keeps it from being run, if
-// anything does.
-func (at *site) find(command string) (file, flaw string) {
-	if at.isPath(command) {
-		return at.candidate(at.absolute(command))
-	}
-	var second, why string
-	for _, dir := range at.folders() {
-		file, flaw := at.candidate(at.join(dir, command))
-		switch {
-		case file != "" && flaw == "":
-			return file, ""
-		case file != "" && second == "" && flaw != isFolder:
-			second, why = file, flaw // a better one may follow
-		}
-	}
-	return second, why
-}
-
-const (
-	isFolder    = "is a folder"
-	notAProgram = "is no plain file"
-	mayNotRun   = "may not be executed"
-)
-
-// candidate looks at one file, on Windows with each of the endings of programs.
-func (at *site) candidate(name string) (file, flaw string) {
-	names := []string{name}
-	if at.os == "windows" {
-		names = at.withEndings(name)
-	}
-	for _, n := range names {
-		info, err := at.stat(n)
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			return n, "is in a folder that may not be searched"
-		case err != nil:
-			continue
-		case info.IsDir():
-			file, flaw = n, isFolder
-			continue
-		case !info.Mode().IsRegular(): // to look into a pipe is to wait for ever
-			return n, notAProgram
-		case at.os != "windows" && info.Mode().Perm()&0o111 == 0:
-			return n, mayNotRun
-		}
-		return n, ""
-	}
-	return file, flaw
-}
-
-func (at *site) withEndings(name string) []string {
-	endings, ok := at.lookup("PATHEXT")
-	if !ok || endings == "" {
-		endings = ".COM;.EXE;.BAT;.CMD"
-	}
-	var out []string
-	for ending := range strings.SplitSeq(strings.ToLower(endings), ";") {
-		if strings.HasSuffix(strings.ToLower(name), ending) {
-			return []string{name}
-		}
-		out = append(out, name+ending)
-	}
-	return out
-}
+func (at *site) absolute(name string) string { return at.search().Absolute(name) }
 
 // interpreterMissing reads the first line of a script.
 func (at *site) interpreterMissing(file string) (string, bool) {
@@ -298,8 +208,8 @@ func (at *site) interpreterMissing(file string) (string, bool) {
 	if len(words) == 0 {
 		return "", false
 	}
-	found, flaw := at.find(words[0])
-	return words[0], found == "" || flaw != ""
+	_, err = at.search().Find(words[0])
+	return words[0], err != nil
 }
 
 // bareSpawn are the clients that start a program on Windows by itself. They cannot
@@ -344,11 +254,7 @@ func (at *site) scriptMissing(s *clientconfig.Server, command []string) (Finding
 			return Finding{}, false
 		}
 	}
-	v := s.Command
-	if i-1 < len(s.Args) && i >= 1 {
-		v = s.Args[i-1]
-	}
-	f := resolving(kindScriptMissing, Broken, s, v)
+	f := resolving(kindScriptMissing, Broken, s, argument(s, i))
 	f.pieces.Command, f.pieces.Path = command[0], file
 	f.Evidence = []string{secret.Scrub(file) + " is not there"}
 	f.Explanation = fmt.Sprintf("%s is told to run a script that does not exist.", programName(command[0]))
@@ -357,7 +263,7 @@ func (at *site) scriptMissing(s *clientconfig.Server, command []string) (Finding
 		f.Explanation = fmt.Sprintf("%s is told to work in a folder that does not exist.", programName(command[0]))
 	case strings.HasPrefix(command[i], "~"):
 		f.Explanation = "No shell replaces the ~ in the path of the script, so there is no such file."
-	case !at.isAbsolute(command[i]):
+	case !machine.OS(at.os).IsAbs(command[i]):
 		f.Explanation = fmt.Sprintf("The path of the script is relative, and there is no such file in %s, where %s starts the server.", secret.Scrub(at.dir), s.Client.Name)
 	}
 	return f, true
@@ -411,59 +317,14 @@ func (at *site) looksLikeFile(a string) bool {
 	return false
 }
 
-// runner is the part of a command line from npx on, and where it begins: it may
-// stand behind "cmd /c". It is nil if there is none.
-func runner(command []string) (args []string, from int) {
-	if programName(command[0]) == "cmd" && len(command) > 2 && strings.EqualFold(command[1], "/c") {
-		command, from = command[2:], 2
-	}
-	if programName(command[0]) != "npx" {
-		return nil, 0
-	}
-	return command[1:], from + 1
-}
-
-// npmPackage is the index of the package in the arguments of npx, -1 if there is
-// none. yes reports whether npx was told not to ask before it.
-func npmPackage(args []string) (index int, yes bool) {
-	named := -1
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		switch {
-		case a == "-y" || a == "--yes":
-			yes = true
-		case (a == "-p" || a == "--package") && i+1 < len(args):
-			i++
-			if named < 0 {
-				named = i
-			}
-		case a == "-c" || a == "--call":
-			return named, yes
-		case a == "--":
-		case strings.HasPrefix(a, "-"):
-		default:
-			if named >= 0 {
-				return named, yes
-			}
-			return i, yes
-		}
-	}
-	return named, yes
-}
-
 // npxAsks: without -y npx asks whether it may install the package, and nobody
 // answers.
-func npxAsks(s *clientconfig.Server, command []string) (Finding, bool) {
-	args, from := runner(command)
-	if args == nil {
+func npxAsks(s *clientconfig.Server, l launch) (Finding, bool) {
+	if l.runner != "npx" || l.id == "" || l.told("-y", "--yes", "--no", "--no-install") {
 		return Finding{}, false
 	}
-	i, yes := npmPackage(args)
-	if i < 0 || yes || slices.Contains(args, "--no-install") || slices.Contains(args, "--no") {
-		return Finding{}, false
-	}
-	f := resolving(kindNpxWithoutYes, Warning, s, argument(s, from+i))
-	f.pieces.Command, f.pieces.Package = command[0], args[i]
+	f := resolving(kindNpxWithoutYes, Warning, s, argument(s, l.at))
+	f.pieces.Command, f.pieces.Package = l.words[0], l.id
 	f.Explanation = "Without -y npx asks before it installs the package for the first time, and nobody can answer."
 	return f, true
 }
@@ -478,23 +339,17 @@ func argument(s *clientconfig.Server, index int) clientconfig.Value {
 
 // upperCasePackage: npm has taken no package with capitals in its name since 2017,
 // long before there were servers.
-func upperCasePackage(s *clientconfig.Server, command []string) (Finding, bool) {
-	args, from := runner(command)
-	i, _ := npmPackage(args)
-	if i < 0 {
+func upperCasePackage(s *clientconfig.Server, l launch) (Finding, bool) {
+	if l.runner != "npx" {
 		return Finding{}, false
 	}
-	name := args[i]
-	if at := strings.LastIndexByte(name, '@'); at > 0 {
-		name = name[:at]
+	name, _, ok := npmName(l.id)
+	if !ok || strings.ToLower(name) == name {
+		return Finding{}, false
 	}
-	if strings.ToLower(name) == name || strings.ContainsAny(name, `:\`) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") ||
-		strings.Contains(name, "/") && !strings.HasPrefix(name, "@") {
-		return Finding{}, false // a folder, a URL or a repository may have any name
-	}
-	f := resolving(string(fault.PackageNotFound), Broken, s, argument(s, from+i))
-	f.pieces.Command, f.pieces.Package = command[0], args[i]
-	f.Evidence = []string{args[i] + " has capital letters"}
+	f := resolving(fault.PackageNotFound, Broken, s, argument(s, l.at))
+	f.pieces.Command, f.pieces.Package = l.words[0], l.id
+	f.Evidence = []string{l.id + " has capital letters"}
 	f.Explanation = fmt.Sprintf("The npm registry takes no capital letters in names, so there is no %q.", name)
 	return f, true
 }
@@ -502,59 +357,21 @@ func upperCasePackage(s *clientconfig.Server, command []string) (Finding, bool) 
 // docker looks at the options of "docker run": a server is spoken to over its
 // standard input, so it has to have one and stay in the foreground.
 func docker(s *clientconfig.Server, command []string) []Finding {
-	name := programName(command[0])
-	if name != "docker" && name != "podman" {
+	d, ok := dockerRun(command)
+	if !ok {
 		return nil
 	}
-	run := slices.Index(command, "run")
-	if run < 0 {
-		return nil
-	}
-	detached, interactive, value := -1, false, false
-	for i := run + 1; i < len(command); i++ {
-		a := command[i]
-		if value {
-			value = false
-			continue
-		}
-		if !strings.HasPrefix(a, "-") {
-			break // the image; what follows is the server's
-		}
-		long, is, hasValue := strings.Cut(a, "=")
-		switch {
-		case long == "--detach" && is != "false":
-			detached = i
-		case long == "--interactive" && is != "false":
-			interactive = true
-		case strings.HasPrefix(a, "--"):
-			value = !hasValue && !slices.Contains(dockerSwitches, a)
-		default:
-			for j, c := range a[1:] {
-				switch c {
-				case 'd':
-					detached = i
-				case 'i':
-					interactive = true
-				case 't', 'P', 'q':
-				default: // one that takes a value, in the rest of the word or in the next
-					value = j+2 == len(a)
-				}
-				if !strings.ContainsRune("ditPq", c) {
-					break
-				}
-			}
-		}
-	}
+	_, name := started(command)
 	var found []Finding
-	if detached >= 0 {
-		f := resolving(kindDockerDetached, Broken, s, argument(s, detached))
+	if d.detached >= 0 {
+		f := resolving(kindDockerDetached, Broken, s, argument(s, d.detached))
 		f.pieces.Command = command[0]
-		f.Evidence = []string{command[detached]}
+		f.Evidence = []string{command[d.detached]}
 		f.Explanation = name + " is told to run the server in the background, where nobody can speak to it."
 		found = append(found, f)
 	}
-	if !interactive {
-		f := resolving(kindDockerNotInteractive, Broken, s, argument(s, run))
+	if !d.interactive {
+		f := resolving(kindDockerNotInteractive, Broken, s, argument(s, d.first-1))
 		f.pieces.Command = command[0]
 		f.Evidence = []string{"no -i after run"}
 		f.Explanation = fmt.Sprintf("Without -i %s gives the server no standard input, so it never hears a word.", name)

@@ -102,6 +102,7 @@ func TestSeesWithoutStartingThatACommandCannotRun(t *testing.T) {
 		{"docker without input", []string{"docker", "run", "--rm", "-e", "I=i", "image", "-i"}, "", "resolve.docker_not_interactive error", "docker"},
 		{"docker with a value in the word", []string{"docker", "run", "-eAd=i", "-i", "image"}, "", "", ""},
 		{"docker compose", []string{"docker", "compose", "up"}, "", "", ""},
+		{"docker compose run", []string{"docker", "compose", "run", "--rm", "server"}, "", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := command(t, "warp", test.argv, test.cwd)

@@ -25,7 +25,7 @@ var toolName = pattern(`^[A-Za-z0-9_-]{1,64}$`)
 // a provider refuse everything, and only says a number.
 func judgeTools(tools []Tool) []Finding {
 	if len(tools) == 0 {
-		f := ofTools(AtTools, "none", nil)
+		f := ofTools(AtTools, kindNoTools, nil)
 		f.Explanation = "The server lists no tools, so a model cannot do anything with it."
 		return []Finding{f}
 	}
@@ -48,31 +48,34 @@ func judgeTools(tools []Tool) []Finding {
 	}
 	var found []Finding
 	if len(schemas) > 0 {
-		f := ofTools(AtSchemas, string(fault.SchemaRejected), schemas)
+		f := ofTools(AtSchemas, fault.SchemaRejected, schemas)
 		f.pieces.Tool = firstSchema
 		f.Explanation = "Providers of models refuse a schema like this, and with it every request that has the tool in its list."
 		found = append(found, f)
 	}
 	if len(names) > 0 {
-		f := ofTools(AtSchemas, string(fault.ToolNameInvalid), names)
+		f := ofTools(AtSchemas, fault.ToolNameInvalid, names)
 		f.pieces.Tool = firstName
 		f.Explanation = "Providers of models take names of up to 64 letters, digits, _ and -, each of them once."
 		found = append(found, f)
 	}
 	if len(tools) > mostTools {
-		f := ofTools(AtSchemas, string(fault.TooManyTools), []string{strconv.Itoa(len(tools)) + " tools"})
+		f := ofTools(AtSchemas, fault.TooManyTools, []string{strconv.Itoa(len(tools)) + " tools"})
 		f.Explanation = fmt.Sprintf("Providers of models take %d tools of all servers together.", mostTools)
 		found = append(found, f)
 	}
 	return found
 }
 
-func ofTools(stage Stage, kind string, evidence []string) Finding {
+// ofTools is a finding without a place; the case has one.
+func ofTools[K ~string](stage Stage, kind K, evidence []string) Finding {
 	const most = 5
 	if n := len(evidence) - most; n > 0 {
 		evidence = append(evidence[:most:most], fmt.Sprintf("and %d more", n))
 	}
-	return Finding{ID: string(stage) + "." + kind, Stage: stage, Kind: kind, Severity: Warning, Evidence: evidence, Confidence: 1}
+	f := finding(stage, kind, Warning, Place{})
+	f.Evidence = evidence
+	return f
 }
 
 // called is a tool's name, safe to be shown: it is the server's text.

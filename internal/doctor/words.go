@@ -9,12 +9,15 @@ import (
 
 // Kinds of our own, beside those of fault and clientconfig.
 const (
+	kindShadowed         = "shadowed"
 	kindAsked            = "asked"
 	kindUnset            = "unset"
 	kindForeignReference = "foreign_reference"
 	kindPlaceholder      = "placeholder"
 	kindPlainSecret      = "plain_secret"
 	kindDeprecated       = "deprecated"
+	kindNoTools          = "none"
+	kindSlow             = "slow"
 )
 
 // problemStages says on which rung a problem of a file stands, and whether the
@@ -30,6 +33,7 @@ var problemStages = map[clientconfig.Kind]struct {
 	clientconfig.Empty:          {AtParse, Broken},
 	clientconfig.Comment:        {AtParse, Broken},
 	clientconfig.TrailingComma:  {AtParse, Broken},
+	clientconfig.ByteOrderMark:  {AtParse, Broken},
 	clientconfig.DuplicateKey:   {AtParse, Warning},
 	clientconfig.WrongKey:       {AtShape, Broken},
 	clientconfig.NoKey:          {AtShape, Broken},
@@ -50,23 +54,21 @@ var problemStages = map[clientconfig.Kind]struct {
 
 func fileFinding(f *clientconfig.File, p clientconfig.Problem) Finding {
 	row := problemStages[p.Kind]
-	finding := Finding{
-		ID: string(row.stage) + "." + string(p.Kind), Stage: row.stage, Kind: string(p.Kind), Severity: row.severity,
-		At: place(p.At), Confidence: 1, Explanation: problemWords(f.Client, p), problem: &p,
-	}
+	found := finding(row.stage, p.Kind, row.severity, place(p.At))
+	found.Explanation, found.problem = problemWords(f.Client, p), &p
 	if p.Detail != "" {
-		finding.Evidence = []string{p.Detail}
+		found.Evidence = []string{p.Detail}
 	}
-	return finding
+	return found
 }
 
 func entryFinding(f *clientconfig.File, s *clientconfig.Server, p clientconfig.Problem) Finding {
-	finding := fileFinding(f, p)
+	found := fileFinding(f, p)
 	// A name nobody knows beside a command that works is a remark, not a reason.
 	if p.Kind == clientconfig.WrongName && (s.Command.Text != "" || s.URL.Text != "") {
-		finding.Severity = Warning
+		found.Severity = Warning
 	}
-	return finding
+	return found
 }
 
 func misplacedFinding(f *clientconfig.File, s *clientconfig.Server) Finding {
@@ -98,6 +100,8 @@ func problemWords(c *clientconfig.Client, p clientconfig.Problem) string {
 		return c.Name + " reads strict JSON: this comment makes it lose the whole file."
 	case clientconfig.TrailingComma:
 		return c.Name + " reads strict JSON: this trailing comma makes it lose the whole file."
+	case clientconfig.ByteOrderMark:
+		return "The file begins with a byte order mark, which cannot be seen and makes " + c.Name + " lose all of it."
 	case clientconfig.DuplicateKey:
 		return "The same name stands here twice and only the last one counts."
 	case clientconfig.WrongKey:

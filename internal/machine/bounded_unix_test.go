@@ -23,7 +23,7 @@ func TestPipesAreNotRead(t *testing.T) {
 	if ports, err := PublishedPorts(t.Context(), dir); err != nil || len(ports) != 1 {
 		t.Errorf("got %+v, %v", ports, err)
 	}
-	if path, err := lookIn("script", dir, "", ""); err == nil {
-		t.Errorf("found %q", path)
+	if path, err := (Search{Path: dir}).Find("script"); err != errNoProgram {
+		t.Errorf("found %q, %v", path, err)
 	}
 }

@@ -3,7 +3,6 @@ package machine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,109 +14,6 @@ import (
 	"sync"
 	"time"
 )
-
-// Why a program cannot be started. An error of lookIn is one of them, with the
-// file in a *fs.PathError around it.
-var (
-	ErrProgramMissing = errors.New("not found")
-	ErrNotExecutable  = errors.New("not executable")
-	ErrIsFolder       = errors.New("is a directory")
-)
-
-// lookIn finds a program as a client would that has this PATH and working folder,
-// on this operating system (as in GOOS; "" is ours). It is exec.LookPath for
-// somebody else's environment.
-//
-// If no file can be executed but one is there, the error names it: that is what
-// the user will have to look at.
-func lookIn(name, path, dir, goos string) (string, error) {
-	if goos == "" {
-		goos = runtime.GOOS
-	}
-	if name == "" {
-		return "", &fs.PathError{Op: "look for", Path: name, Err: ErrProgramMissing}
-	}
-	folders := []string{""}
-	if !strings.ContainsRune(name, '/') && !(goos == "windows" && strings.ContainsAny(name, `\:`)) {
-		folders = splitPath(path, goos)
-	}
-	var seen error
-	for _, folder := range folders {
-		file := filepath.Join(folder, name)
-		if !filepath.IsAbs(file) {
-			// An empty or relative folder in PATH counts from where the client stands.
-			file = filepath.Join(dir, file)
-		}
-		for _, candidate := range spellings(file, goos) {
-			err := executable(candidate, goos)
-			if err == nil {
-				return candidate, nil
-			}
-			if seen == nil && !errors.Is(err, ErrProgramMissing) {
-				seen = &fs.PathError{Op: "look for", Path: candidate, Err: err}
-			}
-		}
-	}
-	if seen != nil {
-		return "", seen
-	}
-	return "", &fs.PathError{Op: "look for", Path: name, Err: ErrProgramMissing}
-}
-
-// splitPath takes a PATH of that system apart.
-func splitPath(path, goos string) []string {
-	separator := ":"
-	if goos == "windows" {
-		separator = ";"
-	}
-	if path == "" {
-		return nil
-	}
-	folders := strings.Split(path, separator)
-	if goos == "windows" {
-		folders = slices.DeleteFunc(folders, func(f string) bool { return f == "" })
-		for i, f := range folders {
-			folders[i] = strings.Trim(f, `"`)
-		}
-	}
-	return folders
-}
-
-// windowsExtensions are what Windows runs without being told how. Beside npx.cmd
-// npm puts a file npx, which is a shell script and no use there.
-var windowsExtensions = []string{".com", ".exe", ".bat", ".cmd"}
-
-// spellings are the files that a name may mean.
-func spellings(file, goos string) []string {
-	if goos != "windows" {
-		return []string{file}
-	}
-	var files []string
-	if slices.Contains(windowsExtensions, strings.ToLower(filepath.Ext(file))) {
-		files = append(files, file)
-	}
-	for _, ext := range windowsExtensions {
-		files = append(files, file+ext)
-	}
-	return files
-}
-
-func executable(file, goos string) error {
-	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return ErrNotExecutable
-	case err != nil:
-		return ErrProgramMissing
-	case info.IsDir():
-		return ErrIsFolder
-	case !info.Mode().IsRegular():
-		return ErrNotExecutable
-	case goos != "windows" && runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		return ErrNotExecutable
-	}
-	return nil
-}
 
 // GUIPath is the PATH that an application started from the desktop gets, on this
 // operating system (as in GOOS; "" is ours): not the one of a terminal, which is
@@ -192,12 +88,15 @@ func (p *Programs) Find(ctx context.Context, name string) []Found {
 			found = append(found, Found{Path: file, From: from, Version: installedVersion(file)})
 		}
 	}
+	look := func(folder, from string) {
+		if file, err := p.search().look(filepath.Join(folder, name)); err == nil {
+			add(file, from)
+		}
+	}
 	if path, err := p.LoginPath(ctx); err == nil {
-		for _, folder := range splitPath(path, p.os()) {
+		for _, folder := range p.search().OS.Folders(path) {
 			if filepath.IsAbs(folder) {
-				if file, err := lookIn(name, folder, "", p.os()); err == nil {
-					add(file, "login shell")
-				}
+				look(folder, "login shell")
 			}
 		}
 	}
@@ -206,12 +105,7 @@ func (p *Programs) Find(ctx context.Context, name string) []Found {
 			continue
 		}
 		for _, folder := range p.folders(place) {
-			for _, candidate := range spellings(filepath.Join(folder, name), p.os()) {
-				if executable(candidate, p.os()) == nil {
-					add(candidate, place.from)
-					break
-				}
-			}
+			look(folder, place.from)
 		}
 	}
 	return found
@@ -400,6 +294,8 @@ func (p *Programs) os() string {
 	}
 	return runtime.GOOS
 }
+
+func (p *Programs) search() Search { return Search{OS: OS(p.os())} }
 
 func (p *Programs) getenv(name string) string {
 	if p.Getenv != nil {

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,67 +40,6 @@ func plant(t *testing.T, root string, files map[string]string) {
 
 func env(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
-}
-
-func TestLookInFindsWhatAClientWould(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("files have no mode here")
-	}
-	root := t.TempDir()
-	plant(t, root, map[string]string{
-		"a/tool": "", "b/tool*": "", "c/tool/": "", "d/only": "", "e/folder/": "", "b/a b*": "",
-		"win/npx": "#!/bin/sh", "win/npx.cmd": "", "win/uv.exe": "", "win/readme.txt": "",
-	})
-	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
-	path := func(separator string, dirs ...string) string {
-		for i, d := range dirs {
-			dirs[i] = at(d)
-		}
-		return strings.Join(dirs, separator)
-	}
-	for _, test := range []struct {
-		name, path, dir, goos string
-		want                  string
-		err                   error
-	}{
-		{"tool", path(":", "none", "b"), "", "linux", "b/tool", nil},
-		{"tool", path(":", "a", "b"), "", "linux", "b/tool", nil}, // a/tool may not be run, so the search goes on
-		{"tool", path(":", "c", "b"), "", "darwin", "b/tool", nil},
-		{"tool", path(":", "a"), "", "linux", "a/tool", ErrNotExecutable},
-		{"tool", path(":", "c"), "", "linux", "c/tool", ErrIsFolder},
-		{"tool", path(":", "e"), "", "linux", "", ErrProgramMissing},
-		{"tool", "", "", "linux", "", ErrProgramMissing},
-		{"", path(":", "b"), "", "linux", "", ErrProgramMissing},
-		{"a b", path(":", "b"), "", "linux", "b/a b", nil},
-		{"./tool", path(":", "a"), at("b"), "linux", "b/tool", nil},
-		{"../b/tool", "", at("a"), "linux", "b/tool", nil},
-		{at("b/tool"), "", "/", "linux", "b/tool", nil},
-		{at("d/only"), "", "/", "linux", "d/only", ErrNotExecutable},
-		{"tool", "b", root, "linux", "b/tool", nil}, // a relative folder counts from where the client stands
-		{"tool", ":", at("b"), "linux", "b/tool", nil},
-		{"npx", path(";", "none", "win"), "", "windows", "win/npx.cmd", nil},
-		{"npx.cmd", path(";", "win"), "", "windows", "win/npx.cmd", nil},
-		{"uv", `"` + at("win") + `"`, "", "windows", "win/uv.exe", nil},
-		{"readme.txt", path(";", "win"), "", "windows", "", ErrProgramMissing},
-		{at("win/npx"), "", "", "windows", "win/npx.cmd", nil},
-	} {
-		got, err := lookIn(test.name, test.path, test.dir, test.goos)
-		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
-			t.Errorf("lookIn(%q, %q, %q, %s): error %v, want %v", test.name, test.path, test.dir, test.goos, err, test.err)
-			continue
-		}
-		var pe *fs.PathError
-		if errors.As(err, &pe) && test.want != "" {
-			got = pe.Path
-		}
-		want := test.want
-		if want != "" {
-			want = at(want)
-		}
-		if got != want {
-			t.Errorf("lookIn(%q, %q, %q, %s) = %q, want %q", test.name, test.path, test.dir, test.goos, got, want)
-		}
-	}
 }
 
 func TestADesktopApplicationHasAnotherPath(t *testing.T) {

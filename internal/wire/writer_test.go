@@ -98,14 +98,10 @@ func TestAPeerThatStopsReadingBlocksNobody(t *testing.T) {
 	w, r := pipe(t)
 	const n, size = 12, 1 << 20
 	receipts := make([]Receipt, n)
-	start := time.Now()
-	for i := range n {
+	for i := range n { // nobody reads yet: a Send that waits for that waits for ever
 		if err := w.Send(sized(t, i, size), nil, &receipts[i]); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("sending into a jam took %v", took)
 	}
 	select {
 	case <-w.Idle():

@@ -1,0 +1,316 @@
+package clinic
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/doctor"
+)
+
+// withCursor gives the home a second client, whose file has an address in it: a
+// server at that address is known, so all there is to ask is whether to write.
+func (w *ward) withCursor(t *testing.T) (known string) {
+	t.Helper()
+	file := filepath.Join(w.home, ".cursor", "mcp.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	known = "https://example.com/mcp"
+	if err := os.WriteFile(file, []byte(`{"mcpServers": {"known": {"url": "`+known+`"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return known
+}
+
+func statuses(out ConfigureOutput) map[string]string {
+	got := make(map[string]string)
+	for _, p := range out.Clients {
+		got[p.Client] = p.Status
+	}
+	return got
+}
+
+func TestSeveralThingsAreAgreedToOneByOne(t *testing.T) {
+	for _, version := range eras {
+		t.Run(version, func(t *testing.T) {
+			w := newWard(t, doctor.Auto)
+			known := w.withCursor(t)
+			a := connect(t, w.Practice, version, func(p *mcp.ElicitParams) *mcp.ElicitResult {
+				content := make(map[string]any)
+				for name, box := range p.RequestedSchema.(map[string]any)["properties"].(map[string]any) {
+					content[name] = strings.Contains(box.(map[string]any)["title"].(string), "cursor")
+				}
+				return &mcp.ElicitResult{Action: "accept", Content: content}
+			})
+			var out ConfigureOutput
+			a.call(t, "configure_server", map[string]any{"name": "new", "url": known}, &out)
+			if diff := cmp.Diff(map[string]string{"claude-code": "planned", "cursor": "written"}, statuses(out)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if w.read(t) != brokenFile || len(a.questions) != 1 {
+				t.Errorf("asked %d times, and what was not ticked was done: %v", len(a.questions), w.read(t) != brokenFile)
+			}
+			if refused := out.Approval.Wanted; out.Approval.Status != given || len(refused) != 1 || !strings.Contains(refused[0].What, ".claude.json") {
+				t.Errorf("got %+v, want the one that was not ticked to be named", out.Approval)
+			}
+		})
+	}
+}
+
+// A form that comes back empty is a no. It must not become a plan that the model
+// could confirm instead.
+func TestNothingTickedIsNotAgreed(t *testing.T) {
+	for _, version := range eras {
+		for name, content := range map[string]map[string]any{"no content": nil, "empty": {}} {
+			t.Run(version+" "+name, func(t *testing.T) {
+				w := newWard(t, doctor.Auto)
+				known := w.withCursor(t)
+				a := connect(t, w.Practice, version, func(*mcp.ElicitParams) *mcp.ElicitResult {
+					return &mcp.ElicitResult{Action: "accept", Content: content}
+				})
+				var out ConfigureOutput
+				a.call(t, "configure_server", map[string]any{"name": "new", "url": known}, &out)
+				if out.Approval.Status != declined || out.Approval.Plan != "" || w.read(t) != brokenFile {
+					t.Errorf("got %+v, want it declined", out.Approval)
+				}
+			})
+		}
+	}
+}
+
+// A client may say that it can ask, and fail.
+func TestAClientThatCannotAskAfterAllGetsAPlan(t *testing.T) {
+	w := newWard(t, doctor.Auto)
+	a := connect(t, w.Practice, "2025-11-25", nil, func(o *mcp.ClientOptions) {
+		o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return nil, errors.New("no window to ask in")
+		}
+	})
+	var out HealthOutput
+	a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
+	if out.Approval.Status != needed || out.Approval.Plan == "" || w.read(t) != brokenFile {
+		t.Errorf("got %+v, want a plan", out.Approval)
+	}
+}
+
+func TestAQuestionThatNobodyAnswersEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWard(t, doctor.Auto)
+		a := connect(t, w.Practice, "2025-11-25", nil, func(o *mcp.ClientOptions) {
+			o.ElicitationHandler = func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		})
+		began := time.Now()
+		var out HealthOutput
+		a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
+		if waited := time.Since(began); waited != planLife {
+			t.Errorf("it waited for %v", waited)
+		}
+		if out.Approval.Status != cancelled || out.Approval.Plan != "" || w.read(t) != brokenFile {
+			t.Errorf("got %+v, want nothing done and no way around the person", out.Approval)
+		}
+	})
+}
+
+func TestAPlanExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWard(t, doctor.Auto)
+		a := connect(t, w.Practice, "2025-11-25", nil)
+		for wait, good := range map[time.Duration]bool{planLife - time.Second: true, planLife + time.Second: false} {
+			if err := os.WriteFile(w.file, []byte(brokenFile), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out HealthOutput
+			a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
+			<-time.After(wait)
+			// Whatever is left out may also be said, and means the same.
+			r := a.call(t, "heal_server", map[string]any{"server": "gh", "client": "", "max_attempts": 0, "confirm": out.Approval.Plan}, nil)
+			if r.IsError == good || (w.read(t) != brokenFile) != good {
+				t.Errorf("after %v: failed %v, written %v", wait, r.IsError, w.read(t) != brokenFile)
+			}
+		}
+	})
+}
+
+func TestTheOldestPlanMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ps := newPlans()
+		var ids []string
+		for range mostPlans + 1 {
+			ids = append(ids, ps.put(&plan{}))
+			<-time.After(time.Second)
+		}
+		if ps.take(ids[0], "", "", false) != nil || ps.take(ids[1], "", "", false) == nil || ps.take(ids[mostPlans], "", "", false) == nil {
+			t.Error("not the oldest one was let go of")
+		}
+		<-time.After(planLife)
+		ps.put(&plan{})
+		if n := len(ps.byID); n != 1 {
+			t.Errorf("%d plans are kept, all but one of which have expired", n)
+		}
+	})
+}
+
+// Two agents have seen the same fault and agreed to the same change.
+func TestTwoAgentsMendTheSameServer(t *testing.T) {
+	w := newWard(t, doctor.Auto)
+	var wrote sync.Map
+	write := w.Write
+	w.Write = func(ctx context.Context, d *doctor.Draft) (clientconfig.Change, error) {
+		change, err := write(ctx, d)
+		if change.Done {
+			wrote.Store(change.ID, true)
+		}
+		return change, err
+	}
+	agents := []*agent{connect(t, w.Practice, "", nil), connect(t, w.Practice, "", nil)}
+	var plans []string
+	for _, a := range agents {
+		var out HealthOutput
+		a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
+		plans = append(plans, out.Approval.Plan)
+	}
+	var wg sync.WaitGroup
+	answers := make([]HealthOutput, len(agents))
+	for i, a := range agents {
+		wg.Go(func() { a.call(t, "heal_server", map[string]any{"server": "gh", "confirm": plans[i]}, &answers[i]) })
+	}
+	wg.Wait()
+	undo := 0
+	for _, out := range answers {
+		if s := out.Servers[0]; !s.Fixed || s.State != "healthy" || s.Person != "" {
+			t.Errorf("got %+v, want both to hear that it works", s)
+		}
+		undo += len(out.Servers[0].Undo)
+	}
+	changes := 0
+	wrote.Range(func(any, any) bool { changes++; return true })
+	if changes != 1 || undo != 1 {
+		t.Errorf("%d changes, %d of them told; want one", changes, undo)
+	}
+}
+
+// Whoever agrees to several things has agreed to them all: the first write must not
+// make the second one a new question.
+func TestAPlanOfSeveralChangesIsConfirmedOnce(t *testing.T) {
+	w := newWard(t, doctor.Ask)
+	other := newWard(t, doctor.Auto) // a second server, in a file of its own
+	w.Check = func(context.Context, doctor.Which, bool) *doctor.Report {
+		first, second := w.found(), other.found()
+		second.Name = "other"
+		return &doctor.Report{Cases: []*doctor.Case{first, second}}
+	}
+	w.Heal = func(ctx context.Context, c *doctor.Case, o doctor.HealOptions) *doctor.Healing {
+		if c.Name == "other" {
+			// It is tried on the file as it is, whatever was mended before.
+			if w.read(t) != brokenFile {
+				t.Error("something was written before all was tried")
+			}
+			return other.healing(ctx, c, o)
+		}
+		return w.healing(ctx, c, o)
+	}
+	a := connect(t, w.Practice, "", nil)
+	var out HealthOutput
+	a.call(t, "check_health", map[string]any{"auto_heal": true}, &out)
+	a.call(t, "check_health", map[string]any{"auto_heal": true, "confirm": out.Approval.Plan}, &out)
+	if w.read(t) == brokenFile || other.read(t) == brokenFile || !out.Servers[0].Fixed || !out.Servers[1].Fixed {
+		t.Errorf("got %+v, want both written", out)
+	}
+}
+
+// What a person is told to type must not do more than it says.
+func TestANameIsNoFlag(t *testing.T) {
+	for _, test := range []struct{ command, server, want string }{
+		{"heal", "gh", "mcpmend heal gh"},
+		{"heal", "", "mcpmend heal"},
+		{"heal", "--yes", "mcpmend heal -- --yes"},
+		{"heal", "a b'; rm -rf ~", `mcpmend heal 'a b'\''; rm -rf ~'`},
+	} {
+		if got := typed(test.command, test.server); got != test.want {
+			t.Errorf("%s %q: got %s, want %s", test.command, test.server, got, test.want)
+		}
+	}
+	if got, want := typed("check", "--yes", "--approve", "hash"), "mcpmend check --approve hash -- --yes"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	w := newWard(t, doctor.Auto)
+	var out ConfigureOutput
+	connect(t, w.Practice, "", accept).call(t, "configure_server", map[string]any{"name": "--anyway", "command": "x"}, &out)
+	if !strings.Contains(out.Verdict, "dash") {
+		t.Errorf("got %q, want a name that is a flag to be refused", out.Verdict)
+	}
+}
+
+// A name is shown without what cannot be seen, and is understood that way, too.
+func TestAServerIsFoundByTheNameThatWasShown(t *testing.T) {
+	const name = "git\u200bhub\n\U000E0041"
+	w := newWard(t, doctor.Auto)
+	w.Check = func(_ context.Context, which doctor.Which, _ bool) *doctor.Report {
+		if len(which.Servers) > 0 && !slices.Contains(which.Servers, name) {
+			return &doctor.Report{}
+		}
+		c := w.found()
+		c.Name = name
+		return &doctor.Report{Cases: []*doctor.Case{c}}
+	}
+	a := connect(t, w.Practice, "", nil)
+	var out HealthOutput
+	a.call(t, "check_health", nil, &out)
+	shown := out.Servers[0].Server
+	a.call(t, "test_connection", map[string]any{"server": shown}, &out)
+	if len(out.Servers) != 1 || out.Servers[0].State != "dead" {
+		t.Errorf("%q is not found by that name: %+v", shown, out)
+	}
+}
+
+func TestAnApprovalThatCannotBeKeptIsSaid(t *testing.T) {
+	w := newWard(t, doctor.Auto)
+	w.pending = true
+	w.Approve = func(string) error { return errors.New("the disk is full") }
+	a := connect(t, w.Practice, "", accept)
+	var out HealthOutput
+	a.call(t, "test_connection", map[string]any{"server": "gh"}, &out)
+	if out.Servers[0].State != "pending" || len(out.Notes) == 0 || !strings.Contains(out.Notes[0], "the disk is full") {
+		t.Errorf("got %+v", out)
+	}
+}
+
+func TestAChangeThatWasHalfMadeIsToldAsSuch(t *testing.T) {
+	w := newWard(t, doctor.Auto)
+	w.Heal = func(ctx context.Context, c *doctor.Case, o doctor.HealOptions) *doctor.Healing {
+		h := w.healing(ctx, c, o)
+		h.Drafts = append(h.Drafts, &doctor.Draft{ID: "second", Diff: doctor.Diff{File: "second.json", Text: "+x\n"}})
+		return h
+	}
+	write := w.Write
+	w.Write = func(ctx context.Context, d *doctor.Draft) (clientconfig.Change, error) {
+		if d.ID == "second" {
+			return clientconfig.Change{}, clientconfig.ErrRefused
+		}
+		return write(ctx, d)
+	}
+	a := connect(t, w.Practice, "", nil)
+	var out HealthOutput
+	a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
+	plan := out.Approval.Plan
+	out = HealthOutput{}
+	a.call(t, "heal_server", map[string]any{"server": "gh", "confirm": plan}, &out)
+	if s := out.Servers[0]; s.Fixed || len(s.Undo) != 1 || !strings.Contains(s.Person, "second.json was not written") {
+		t.Errorf("got %+v, want the one write with its undo, and what is missing", s)
+	}
+}

@@ -1,0 +1,136 @@
+package clinic
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcpmend/mcpmend/internal/secret"
+)
+
+// Names, entries, paths and messages are written by others: by whoever sent the
+// project, or by a server that wants something of the model that reads about it.
+// Nothing of it goes into an answer or a question but through here.
+
+const (
+	mostEvidence = 5
+	mostTools    = 100
+	mostQuoted   = 400  // runes of one quotation
+	mostDiff     = 6000 // bytes of one diff
+)
+
+// shown is a text without secrets that stays in the line it is quoted in, and in
+// sight: it could otherwise go on as if it were an answer of ours, or hide words
+// from people that a model reads. It is not cut, since a person may have to agree
+// to all of it.
+func shown(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return visible(r)
+	}, secret.Scrub(s))
+}
+
+// visible drops a rune that cannot be seen. Variation selectors and tags can
+// spell out whole sentences for a model.
+func visible(r rune) rune {
+	if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector) {
+		return -1
+	}
+	return r
+}
+
+// shownDiff is a diff without secrets, line by line. What is cut is at the end, and
+// said.
+func shownDiff(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		return visible(r)
+	}, secret.Scrub(s))
+	if len(s) <= mostDiff {
+		return s
+	}
+	cut := max(strings.LastIndexByte(s[:mostDiff], '\n'), 0)
+	return s[:cut] + fmt.Sprintf("\n(%d more lines)\n", strings.Count(s[cut:], "\n"))
+}
+
+// few are the first of a server's own words, each cut to a length that shows what
+// it is about.
+func few(words []string, most int) []string {
+	var out []string
+	for i, w := range words {
+		if i == most {
+			return append(out, fmt.Sprintf("(%d more)", len(words)-most))
+		}
+		out = append(out, cut(shown(w)))
+	}
+	return out
+}
+
+func cut(s string) string {
+	if utf8.RuneCountInString(s) <= mostQuoted {
+		return s
+	}
+	return string([]rune(s)[:mostQuoted]) + "…"
+}
+
+// shownValue is an entry, whose secrets are hidden already, made harmless.
+func shownValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, inner := range v {
+			out[cut(shown(k))] = shownValue(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = shownValue(inner)
+		}
+		return out
+	case string:
+		return cut(shown(v))
+	}
+	return v
+}
+
+// typed is a command line about a server for a person to type. A server may be
+// called "--yes".
+func typed(command, server string, flags ...string) string {
+	words := []string{"mcpmend", command}
+	switch {
+	case server == "": // a file as a whole
+		words = append(words, flags...)
+	case strings.HasPrefix(server, "-"):
+		words = append(append(words, flags...), "--", server)
+	default:
+		words = append(append(words, server), flags...)
+	}
+	return quoteAll(words)
+}
+
+// quoteAll writes words for a shell.
+func quoteAll(words []string) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(quote(w))
+	}
+	return b.String()
+}
+
+func quote(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@=,+%", r))
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

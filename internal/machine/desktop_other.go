@@ -1,0 +1,5 @@
+//go:build !windows
+
+package machine
+
+func profileEnviron() []string { return nil }
