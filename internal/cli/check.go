@@ -88,11 +88,37 @@ func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
 			return nil, view{}, err
 		}
 	}
-	return d, view{p.screen(), d.System.Home, project}, nil
+	return d, view{p.screen(), d.System.Home, project, o}, nil
 }
 
 func (o selection) which(servers []string) doctor.Which {
 	return doctor.Which{Servers: servers, Clients: o.clients, Scopes: o.scopes}
+}
+
+// line is a command that looks at the same files, in the same way.
+func (o selection) line(command string, servers ...string) string {
+	line := "mcpmend " + command
+	for _, name := range servers {
+		line += " " + quote(name)
+	}
+	for _, id := range o.clients {
+		line += " --client " + id
+	}
+	for _, scope := range o.scopes {
+		line += " --scope " + quote(scope)
+	}
+	if o.as != "" {
+		line += " --as " + o.as
+	}
+	return line + o.inProject()
+}
+
+// inProject is what a command needs that is not typed in the project itself.
+func (o selection) inProject() string {
+	if o.project == "" {
+		return ""
+	}
+	return " --project " + quote(o.project)
 }
 
 func checkCommand(p *program) *cobra.Command {
@@ -132,13 +158,13 @@ func (p *program) check(ctx context.Context, o selection, servers []string, fail
 	code := exitCode(report.Cases, failOn)
 	switch {
 	case p.json:
-		if err := p.printJSON(checkAnswer(report, code)); err != nil {
+		if err := p.printJSON(checkAnswer(report, o, servers, code)); err != nil {
 			return err
 		}
 	case len(report.Cases) == 0:
 		v.nothingFound(report, d.System)
 	default:
-		v.report(report)
+		v.report(report, servers)
 	}
 	return exit(code)
 }

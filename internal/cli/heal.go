@@ -43,7 +43,7 @@ Without a terminal it shows the plan and writes nothing unless --yes is given.`,
 	o.register(p, c, true)
 	c.Flags().BoolVar(&o.plan, "plan", false, "show what would be changed and change nothing; the default without a terminal")
 	c.Flags().BoolVar(&o.yes, "yes", false, "agree to every change that would be asked about")
-	c.Flags().IntVar(&o.maxAttempts, "max-attempts", 3, "how many fixes to try for one server")
+	c.Flags().IntVar(&o.maxAttempts, "max-attempts", 3, "try at most `N` fixes for one server")
 	return c
 }
 
@@ -213,19 +213,7 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 
 // applyLine is what does what the plan says, and no more than that.
 func applyLine(command string, o selection, servers []string, asks bool) string {
-	line := "mcpmend " + command
-	for _, name := range servers {
-		line += " " + quote(name)
-	}
-	for _, id := range o.clients {
-		line += " --client " + id
-	}
-	for _, scope := range o.scopes {
-		line += " --scope " + quote(scope)
-	}
-	if o.project != "" {
-		line += " --project " + quote(o.project)
-	}
+	line := o.line(command, servers...)
 	if !asks {
 		line += " --yes"
 	}

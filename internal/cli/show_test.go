@@ -105,7 +105,7 @@ var looks = []struct {
 func TestReportsAreShown(t *testing.T) {
 	for name, r := range reports {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "report-"+name, func(v view) { v.report(r) })
+			golden(t, "report-"+name, func(v view) { v.report(r, nil) })
 		})
 	}
 }
@@ -211,7 +211,7 @@ func golden(t *testing.T, name string, show func(view)) {
 		var out bytes.Buffer
 		s := &screen{out: &out, err: &out, glyphs: signs}
 		look.set(s)
-		show(view{s, "/home/me", "/home/me/shop"})
+		show(view{s, "/home/me", "/home/me/shop", selection{}})
 		got.Files = append(got.Files, txtar.File{Name: look.name, Data: out.Bytes()})
 	}
 	path := filepath.Join("testdata", "show", name+".txtar")
@@ -239,7 +239,7 @@ func TestPathsAreNamedAsAPersonWould(t *testing.T) {
 	if filepath.Separator != '/' {
 		t.Skip("paths of Unix")
 	}
-	v := view{&screen{}, "/home/me", "/home/me/shop"}
+	v := view{&screen{}, "/home/me", "/home/me/shop", selection{}}
 	for path, want := range map[string]string{
 		"/home/me/shop/.mcp.json": ".mcp.json",
 		"/home/me/.claude.json":   "~/.claude.json",
