@@ -151,10 +151,16 @@ func (v view) verdict(r *doctor.Report) string {
 		text += fmt.Sprintf("%d need attention", attention)
 	case count[doctor.Healthy] == servers:
 		text += "all healthy"
-	case count[doctor.Healthy] == 0:
+	case count[doctor.Healthy]+count[doctor.InUse] == 0:
 		text += "nothing wrong to be seen, none was started"
 	default:
-		text += fmt.Sprintf("%d healthy, the rest not started", count[doctor.Healthy])
+		var parts []string
+		for _, state := range []doctor.State{doctor.Healthy, doctor.InUse, doctor.Unchecked, doctor.Disabled} {
+			if n := count[state]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, wordsOf(state)))
+			}
+		}
+		text += strings.Join(parts, ", ")
 	}
 	style := green
 	if attention+files > 0 {

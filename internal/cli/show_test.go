@@ -85,6 +85,8 @@ var reports = map[string]*doctor.Report{
 	"healthy": {Took: 800 * time.Millisecond, Cases: []*doctor.Case{well("filesystem", "claude-code", 14), well("memory", "claude-code", 1)}},
 	"sign-in": {Took: 300 * time.Millisecond, Cases: []*doctor.Case{
 		ill("notion", "claude-code", "user", "/home/me/.claude.json", 12, doctor.SignIn, signIn), well("memory", "claude-code", 9)}},
+	"in-use": {Took: 300 * time.Millisecond, Cases: []*doctor.Case{well("memory", "claude-code", 9),
+		{Name: "db", Client: "zed", Scope: "user", At: at("/home/me/.config/zed/settings.json", 8), State: doctor.InUse, Cause: &doctor.Finding{Explanation: "A running copy holds /tmp/db.lock."}}}},
 	"static": {Took: time.Millisecond, Cases: []*doctor.Case{
 		{Name: "memory", Client: "claude-code", Scope: "user", At: at("/home/me/.claude.json", 3), State: doctor.Unchecked}}},
 }
