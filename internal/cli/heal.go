@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +43,7 @@ Without a terminal it shows the plan and writes nothing unless --yes is given.`,
 	o.register(p, c, true)
 	c.Flags().BoolVar(&o.plan, "plan", false, "show what would be changed and change nothing; the default without a terminal")
 	c.Flags().BoolVar(&o.yes, "yes", false, "agree to every change that would be asked about")
-	c.Flags().IntVar(&o.maxAttempts, "max-attempts", 3, "how many fixes to try for one server")
+	c.Flags().IntVar(&o.maxAttempts, "max-attempts", 3, "try at most `N` fixes for one server")
 	return c
 }
 
@@ -61,9 +62,12 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 		if c.State == doctor.Shadowed || c.State == doctor.Pending {
 			continue // not ill
 		}
-		v.progress("healing " + nameOf(c) + " " + v.ellipsis)
+		began := time.Now()
+		rest := v.busy(func() string {
+			return fmt.Sprintf("healing %s %s %.0f s", nameOf(c), v.dot, time.Since(began).Seconds())
+		})
 		h := d.Heal(ctx, c, doctor.HealOptions{MaxAttempts: o.maxAttempts, Plan: plan, Allow: v.allow(ctx, d, o, plan)})
-		v.progress("")
+		rest()
 		if err := ctx.Err(); err != nil && len(h.Changes) == 0 {
 			return err
 		}
@@ -117,7 +121,12 @@ func (v view) healing(h *doctor.Healing, most int) {
 		name = "(the file)"
 	}
 	v.printf("%s %s  %s  %s\n", sign, v.paint(bold, name), clientOf(&doctor.Case{Client: h.Client}), v.path(h.File))
+	cause := ""
 	for _, a := range h.Attempts {
+		if a.Diagnosis.Explanation != cause {
+			cause = a.Diagnosis.Explanation
+			v.detail("cause", v.text(cause))
+		}
 		v.attempt(a, h, most)
 	}
 	for _, d := range h.Diffs {
@@ -130,7 +139,6 @@ func (v view) healing(h *doctor.Healing, most int) {
 }
 
 func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
-	v.detail("cause", v.text(a.Diagnosis.Explanation))
 	if a.Fix == nil {
 		return
 	}
@@ -140,10 +148,12 @@ func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
 		words = append(words, "asks first")
 	case h.Planned:
 		words = append(words, "automatic")
-	case a.Kept && !h.Fixed && a.Result != doctor.Healthy:
-		words = append(words, "helped, but it is still "+string(a.Result))
+	case a.Kept && a.Result != doctor.Healthy:
+		words = append(words, "helped; now "+strings.TrimSuffix(wordsOf(a.Result), ", but"))
+	case a.Kept && h.Server == "":
+		words = append(words, v.ok+" "+clientOf(&doctor.Case{Client: h.Client})+" can read it")
 	case a.Kept:
-		words = append(words, v.ok+" "+string(a.Result))
+		words = append(words, v.ok+" "+wordsOf(a.Result))
 		if h.Fixed && h.Case != nil && h.Case.Info != nil {
 			words = append(words, plural(len(h.Case.Info.Tools), "tool"))
 		}
@@ -160,10 +170,13 @@ func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
 // healed is the end of the story: how many, how to go back, what to restart.
 func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o healFlags, servers []string) {
 	fixed, fixable := 0, 0
-	var undo, reload []string
+	var undo, reload, opened []string
 	for _, h := range healings {
 		if h.Fixed {
 			fixed++
+		}
+		if h.Fixed && h.Server == "" && !slices.Contains(opened, h.Client) {
+			opened = append(opened, h.Client)
 		}
 		if changes(h) {
 			fixable++
@@ -193,23 +206,14 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 	for _, line := range reload {
 		v.printf("Restart: %s\n", plain(line))
 	}
+	if len(opened) > 0 { // nobody could see the servers in there before
+		v.printf("Next: mcpmend check --client %s\n", strings.Join(opened, ","))
+	}
 }
 
 // applyLine is what does what the plan says, and no more than that.
 func applyLine(command string, o selection, servers []string, asks bool) string {
-	line := "mcpmend " + command
-	for _, name := range servers {
-		line += " " + quote(name)
-	}
-	for _, id := range o.clients {
-		line += " --client " + id
-	}
-	for _, scope := range o.scopes {
-		line += " --scope " + quote(scope)
-	}
-	if o.project != "" {
-		line += " --project " + quote(o.project)
-	}
+	line := o.line(command, servers...)
 	if !asks {
 		line += " --yes"
 	}

@@ -44,6 +44,9 @@ type Client struct {
 	Variables Variables
 	// Reload is what a person has to do after a change.
 	Reload string
+	// SignIn is the command that signs in to a server, whose name comes last. ""
+	// where it is done inside the client.
+	SignIn string
 }
 
 // A Place is one row of the table: a file on one system, for one scope.

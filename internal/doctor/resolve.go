@@ -325,7 +325,7 @@ func npxAsks(s *clientconfig.Server, l launch) (Finding, bool) {
 	}
 	f := resolving(kindNpxWithoutYes, Warning, s, argument(s, l.at))
 	f.pieces.Command, f.pieces.Package = l.words[0], l.id
-	f.Explanation = "Without -y npx asks before it installs the package for the first time, and nobody can answer."
+	f.Explanation = "Without -y npx may ask before it installs the package for the first time, and nobody can answer."
 	return f, true
 }
 
