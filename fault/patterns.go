@@ -186,6 +186,7 @@ var patterns = []struct {
 		"err_unknown_builtin_module",
 		"unsupportedclassversionerror",
 		"readablestream|fetch|file|headers|crypto|structuredclone is not defined",
+		"install or update .net",
 	}},
 	{RuntimeVersion, hint, []string{
 		"syntaxerror unexpected token",
@@ -251,6 +252,8 @@ var patterns = []struct {
 		"another instance ... running",
 		"instance is already running",
 		"container name ... is already in use",
+		"text file busy",
+		"etxtbsy",
 	}},
 
 	{PermissionDenied, plain, []string{
@@ -261,6 +264,7 @@ var patterns = []struct {
 		"operation not permitted",
 		"access is denied",
 		"root-owned files",
+		"notcapable requires", // deno's word for it
 	}},
 	{PermissionDenied, hint, []string{
 		"exited|exit with|status|code ... 126",
@@ -301,6 +305,9 @@ var patterns = []struct {
 		"unexpected argument <name> found",
 		"invalid url",
 		"unsupported protocol scheme",
+		"not enough non-option arguments",
+		"following arguments are required",
+		"required option ... not specified",
 	}},
 
 	{AuthFailed, narrow, []string{

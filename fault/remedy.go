@@ -14,6 +14,8 @@ type Remedy struct {
 	Flag string
 	// Python is the version that is asked for, such as ">=3.12".
 	Python string
+	// DotNet is the version of .NET that is asked for, such as "9.0.0".
+	DotNet string
 	// NpxFolder is the folder of npm's cache that a broken installation was left in:
 	// ".../_npx/<hash>".
 	NpxFolder string
@@ -25,6 +27,7 @@ type Remedy struct {
 var (
 	namedFlag    = regexp.MustCompile(`(?i)\b(?:use|with|try|pass|add|run|set|specify|using)\s+(?:the\s+)?["'` + "`" + `]?(--[a-z][a-z0-9-]{1,40}(?:[= ]stdio\b)?)`)
 	namedPython  = regexp.MustCompile(`(?i)does not satisfy python\s*((?:[<>=!~]=?|==)\s*\d+(?:\.\d+){0,2}(?:\.\*)?(?:\s*,\s*[<>=!~]=?\s*\d+(?:\.\d+){0,2})*)|requires[ -]python\s*:?\s*['"]?((?:[<>=!~]=?|==)\s*\d+(?:\.\d+){0,2})`)
+	namedDotNet  = regexp.MustCompile(`^Framework: '[A-Za-z.]+', version '(\d+(?:\.\d+){1,3})`)
 	namedNpx     = regexp.MustCompile(`((?:[A-Za-z]:)?[\\/][^'"\n:*?<>|]*[\\/]_npx[\\/][0-9a-f]{8,64})\b`)
 	namedFastMCP = regexp.MustCompile(`No module named ['"]?mcp\.server\.fastmcp\b|cannot import name ['"]FastMCP['"] from ['"]mcp\.server`)
 )
@@ -40,6 +43,9 @@ func RemedyIn(e Evidence) Remedy {
 		}
 		if m := namedPython.FindStringSubmatch(text); m != nil && r.Python == "" {
 			r.Python = strings.ReplaceAll(m[1]+m[2], " ", "")
+		}
+		if m := namedDotNet.FindStringSubmatch(strings.TrimSpace(text)); m != nil && r.DotNet == "" {
+			r.DotNet = m[1]
 		}
 		if m := namedNpx.FindStringSubmatch(text); m != nil && r.NpxFolder == "" {
 			r.NpxFolder = m[1]

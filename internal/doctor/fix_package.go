@@ -64,6 +64,13 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 	if t.runner() == "npx" && name != "" {
 		run = "npm view " + t.quote(name) + " name version"
 	}
+	if name == "" && t.runner() == "npx" {
+		// What npx said may name nothing; it was asked for one package.
+		args, _ := runner(argvOf(t.server))
+		if i, _ := npmPackage(args); i >= 0 {
+			name = args[i] + " at " + t.where()
+		}
+	}
 	byHand := never("by_hand", run, "correct the name of the package %s with the server's own documentation; a similar name may be somebody else's", orElse(name, "at "+t.where()))
 	if t.runner() != "npx" {
 		return []Fix{byHand}
@@ -188,6 +195,9 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 	if python := fault.RemedyIn(t.evidence()).Python; python != "" && (runner == "uvx" || runner == "uv run") && !slices.Contains(argvOf(t.server), "--python") {
 		return t.fix("python_version", Auto, fmt.Sprintf("add --python %q, which the server's package asks for", python), t.withRunnerArgs("--python", python))
 	}
+	if version := fault.RemedyIn(t.evidence()).DotNet; version != "" {
+		return []Fix{never("install_program", "", "install .NET %s: https://dotnet.microsoft.com/download", version)}
+	}
 	runtime := "node"
 	if strings.HasPrefix(t.base(t.server.Command.Text), "python") || strings.HasPrefix(runner, "uv") {
 		runtime = "python3"
@@ -199,12 +209,26 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 		found = slices.DeleteFunc(found, func(p program) bool { return p.path == beside })
 		found = append([]program{{path: beside}}, found...)
 	}
+	// The one that it runs on already is not a newer one.
+	running := t.inPath(runtime)
+	found = slices.DeleteFunc(found, func(p program) bool { return p.path == running })
 	for _, p := range found[:min(len(found), maxPrograms)] {
 		fixes = append(fixes, t.newerRuntime(p, runtime)...)
 	}
 	byHand := t.install(runtime)
 	byHand.Does = "install a newer version of what runs the server: " + strings.TrimPrefix(byHand.Does, "install ")
 	return or(fixes, byHand)
+}
+
+// inPath is the program that the server finds by this name, "" if that is not known.
+func (t *treatment) inPath(name string) string {
+	_, path := t.pathVariable()
+	for _, folder := range strings.Split(orElse(path, t.path), t.listSeparator()) {
+		if file := folder + "/" + name; folder != "" && t.fileExists(file) {
+			return file
+		}
+	}
+	return ""
 }
 
 // newerRuntime runs the same program with another runtime. A program that comes
