@@ -93,19 +93,20 @@ type examiner struct {
 	setup *setup
 	v     *verdict
 
+	heals    bool               // or else it is only checked
 	real     *realclient.Client // the client of the set-up, if it is installed
 	original snapshot
 	contents map[string]bool // all that has stood in a file, which a backup may hold
 	approve  []string
 }
 
-func examine(ctx context.Context, t *tools, s *setup, dir string, random *rand.Rand, others []otherTool) *verdict {
+func examine(ctx context.Context, t *tools, s *setup, dir string, random *rand.Rand, others []otherTool, heals bool) *verdict {
 	v := &verdict{Name: s.Name, Client: s.Client, Auto: s.auto(), Asks: s.asks(), broken: !s.healthy(), leave: s.Leave, update: map[string]string{}}
 	start := time.Now()
 	defer func() { v.Secs = time.Since(start).Seconds() }()
 	w, err := newWorld(ctx, t, s, dir, random)
 	if err == nil {
-		e := &examiner{tools: t, world: w, setup: s, v: v, contents: map[string]bool{}}
+		e := &examiner{tools: t, world: w, setup: s, v: v, heals: heals, contents: map[string]bool{}}
 		for _, o := range others {
 			if o.client.Config == s.Client {
 				e.real = o.client
@@ -137,7 +138,7 @@ func (e *examiner) run(ctx context.Context) (err error) {
 	if err := e.secondOpinion(ctx, e.v.State); err != nil {
 		return err
 	}
-	if e.setup.NoHeal == "" {
+	if e.heals {
 		if err := e.heal(ctx); err != nil {
 			return err
 		}

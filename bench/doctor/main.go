@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"flag"
@@ -125,13 +126,26 @@ func (o options) examineAll(ctx context.Context, t *tools, setups []*setup, dir 
 	verdicts := make([]*verdict, len(setups))
 	slots := make(chan struct{}, max(o.parallel, 1))
 	var wg sync.WaitGroup
-	for i, s := range setups {
-		slots <- struct{}{}
+	// The slow ones first, so that the others pass the time.
+	order := make([]int, len(setups))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(setups[b].Slow), len(setups[a].Slow)) })
+	for _, i := range order {
+		s := setups[i]
+		heals := s.Slow == "" || !o.Quick
+		waits := s.Slow != "" && heals // and needs no room
+		if !waits {
+			slots <- struct{}{}
+		}
 		wg.Go(func() {
-			defer func() { <-slots }()
+			if !waits {
+				defer func() { <-slots }()
+			}
 			// Secrets depend on the seed and the set-up, not on who comes first.
 			random := rand.New(rand.NewPCG(o.seed, uint64(i)+1))
-			verdicts[i] = examine(ctx, t, s, filepath.Join(dir, fmt.Sprint(i)), random, others)
+			verdicts[i] = examine(ctx, t, s, filepath.Join(dir, fmt.Sprint(i)), random, others, heals)
 			progress("%d of %d: %s", i+1, len(setups), s.Name)
 		})
 	}

@@ -70,7 +70,7 @@ func (r *result) count() {
 	most := func(n, of int) bool { return 100*n >= 95*of }
 	r.Void = 10*t.Void > len(r.Verdicts)
 	r.OK = most(t.Right, t.Setups) && most(t.Well, t.Setups) && most(t.Healed, t.Auto) && most(t.Agreed, t.Asks) &&
-		t.Damaged+t.Ran+t.Leaks+t.Touched+t.Failed+t.Differs == 0 &&
+		t.Damaged+t.Ran+t.Leaks+t.Touched+t.Failed+t.Differs == 0 && t.Connected == t.Asked &&
 		!slices.ContainsFunc(r.Feats, func(f feat) bool { return !f.OK })
 }
 
@@ -110,9 +110,9 @@ func (r *result) print(w io.Writer, verbose bool) error {
 	if r.Void {
 		verdict = "VOID, too many set-ups cannot be made on this machine"
 	}
-	_, err := fmt.Fprintf(w, "set-ups %d (broken %d, must not be touched %d, void %d) · right cause %s · all else right, too %s · healed unasked %s · healed when agreed %s · files damaged %d · wrong programs run %d · secrets shown %d · touched %d · judged otherwise %d · crashed %d · seed %d · %s\n",
+	_, err := fmt.Fprintf(w, "set-ups %d (broken %d, must not be touched %d, void %d) · right cause %s · all else right, too %s · healed unasked %s · healed when agreed %s · files damaged %d · wrong programs run %d · secrets shown %d · touched %d · judged otherwise %d · real clients connect after healing %d/%d · crashed %d · seed %d · %s\n",
 		t.Setups, t.Broken, t.Leave, t.Void, of(t.Right, t.Setups), of(t.Well, t.Setups), of(t.Healed, t.Auto), of(t.Agreed, t.Asks),
-		t.Damaged, t.Ran, t.Leaks, t.Touched, t.Differs, t.Failed, r.Seed, verdict)
+		t.Damaged, t.Ran, t.Leaks, t.Touched, t.Differs, t.Connected, t.Asked, t.Failed, r.Seed, verdict)
 	return err
 }
 

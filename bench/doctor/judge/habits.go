@@ -71,7 +71,7 @@ var habits = map[string]*habit{
 		},
 		refers: shellStyle, kept: true,
 		// Seen: it turns to SSE when a server does not take the other.
-		entry: plain(map[string][]string{"http": {streamable, sse}, "sse": {sse}}),
+		entry: plain(map[string][]string{"http": {streamable, sse}, "streamable-http": {streamable, sse}, "sse": {sse}}),
 	},
 	"cursor": {
 		files:   []place{ofProject(".cursor/mcp.json", "json", "mcpServers"), servers("~/.cursor/mcp.json", "json", "mcpServers")},
