@@ -416,6 +416,8 @@ var startPhrases = []row{
 		"another instance ... running",
 		"instance is already running",
 		"container name ... is already in use",
+		"text file busy",
+		"etxtbsy",
 	}},
 
 	{PermissionDenied, plain, []string{
@@ -426,6 +428,7 @@ var startPhrases = []row{
 		"operation not permitted",
 		"access is denied",
 		"root-owned files",
+		"notcapable requires", // deno's word for it
 		"running scripts is disabled",
 		"access to the path <path> is denied",
 		"path outside allowed directories",
@@ -465,6 +468,8 @@ var startPhrases = []row{
 		"expected property name or ... in json",
 		"expecting delimiter",
 		"following arguments are required",
+		"not enough non-option arguments",
+		"required option ... not specified",
 		"following required arguments were not provided",
 		"no such option",
 		"got unexpected extra argument",

@@ -16,6 +16,8 @@ type Remedy struct {
 	Flag string
 	// Python is the version that is asked for, such as ">=3.12".
 	Python string
+	// DotNet is the version of .NET that is asked for, such as "9.0.0".
+	DotNet string
 	// NpxFolder is the folder of npm's cache that a broken installation was left in:
 	// ".../_npx/<hash>".
 	NpxFolder string
@@ -36,6 +38,8 @@ var helps = []struct {
 		func(r *Remedy, m []string) { r.Flag = cmp.Or(r.Flag, m[1]) }},
 	{"python", lazily(`(?i)does not satisfy python\s*((?:[<>=!~]=?|==)\s*\d+(?:\.\d+){0,2}(?:\.\*)?(?:\s*,\s*[<>=!~]=?\s*\d+(?:\.\d+){0,2})*)|requires[ -]python\s*:?\s*['"]?((?:[<>=!~]=?|==)\s*\d+(?:\.\d+){0,2})`),
 		func(r *Remedy, m []string) { r.Python = cmp.Or(r.Python, strings.ReplaceAll(m[1]+m[2], " ", "")) }},
+	{"framework:", lazily(`^\s*Framework: '[A-Za-z.]+', version '(\d+(?:\.\d+){1,3})`),
+		func(r *Remedy, m []string) { r.DotNet = cmp.Or(r.DotNet, m[1]) }},
 	{belowNpx, npxFolder,
 		func(r *Remedy, m []string) { r.NpxFolder = cmp.Or(r.NpxFolder, m[1]) }},
 	{"mcp.server", lazily(`No module named ['"]?mcp\.server\.fastmcp\b|cannot import name ['"]FastMCP['"] from ['"]mcp\.server`),

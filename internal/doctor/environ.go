@@ -477,7 +477,7 @@ func (x *expansion) variables(e *environ) *environ {
 	for _, p := range x.server.Env {
 		value := x.expand("env", p.Name.Text, p.Value)
 		if own, there := e.lookup("PATH"); there && x.as.AppendsPath && strings.EqualFold(p.Name.Text, "PATH") {
-			value = own + (&site{environ: *e}).separator() + value
+			value = own + machine.OS(e.os).ListSeparator() + value
 		}
 		e.set(p.Name.Text, value)
 	}

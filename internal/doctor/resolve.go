@@ -281,6 +281,13 @@ func (at *site) script(command []string) (index int, folder bool) {
 		}
 		return -1, false
 	}
+	if name == "java" {
+		i := slices.Index(command, "-jar") + 1
+		if i == 0 || i == len(command) {
+			return -1, false
+		}
+		return i, false
+	}
 	if !slices.Contains(interpreters, strings.TrimRight(name, "0123456789.")) && !slices.Contains(interpreters, name) {
 		return -1, false
 	}
