@@ -58,6 +58,7 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 	}
 	plan := o.plan || !o.yes && !v.asks
 	var healings []*doctor.Healing
+	seen := make(map[string]bool) // diffs that were shown with a question
 	for _, c := range problemsOf(report.Cases) {
 		if c.State == doctor.Shadowed || c.State == doctor.Pending {
 			continue // not ill
@@ -66,14 +67,14 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 		rest := v.busy(func() string {
 			return fmt.Sprintf("healing %s %s %.0f s", nameOf(c), v.dot, time.Since(began).Seconds())
 		})
-		h := d.Heal(ctx, c, doctor.HealOptions{MaxAttempts: o.maxAttempts, Plan: plan, Allow: v.allow(ctx, d, o, plan)})
+		h := d.Heal(ctx, c, doctor.HealOptions{MaxAttempts: o.maxAttempts, Plan: plan, Allow: v.allow(ctx, d, o, plan, seen)})
 		rest()
 		if err := ctx.Err(); err != nil && len(h.Changes) == 0 {
 			return err
 		}
 		healings = append(healings, h)
 		if !p.json {
-			v.healing(h, o.maxAttempts)
+			v.healing(h, o.maxAttempts, seen)
 		}
 	}
 	code := healCode(healings, plan)
@@ -86,7 +87,7 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 
 // allow decides about a fix that needs a person: by what was typed, or by asking,
 // with the very change in sight.
-func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan bool) func(*doctor.Case, doctor.Fix) bool {
+func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan bool, seen map[string]bool) func(*doctor.Case, doctor.Fix) bool {
 	if o.yes || plan {
 		return func(*doctor.Case, doctor.Fix) bool { return true }
 	}
@@ -100,13 +101,14 @@ func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan boo
 		v.notef("    %s\n", v.text(fix.Does))
 		for _, diff := range preview.Diffs {
 			v.notef("%s\n", v.diff(diff))
+			seen[diff.Text] = true
 		}
 		return v.ask("Do this?")
 	}
 }
 
 // healing shows what was tried for one case, and what came of it.
-func (v view) healing(h *doctor.Healing, most int) {
+func (v view) healing(h *doctor.Healing, most int, seen map[string]bool) {
 	if v.quiet {
 		return
 	}
@@ -130,7 +132,9 @@ func (v view) healing(h *doctor.Healing, most int) {
 		v.attempt(a, h, most)
 	}
 	for _, d := range h.Diffs {
-		v.printf("%s\n", v.diff(d))
+		if !seen[d.Text] {
+			v.printf("%s\n", v.diff(d))
+		}
 	}
 	if h.Person != "" {
 		v.detail("you", v.text(h.Person))

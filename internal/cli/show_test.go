@@ -173,7 +173,7 @@ func TestHealingsAreShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			golden(t, "heal-"+name, func(v view) {
 				for _, h := range healings {
-					v.healing(h, 3)
+					v.healing(h, 3, nil)
 				}
 				v.healed(reports["healthy"], healings, name == "plan", healFlags{}, nil)
 			})

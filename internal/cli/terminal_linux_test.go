@@ -162,6 +162,9 @@ func TestAFixIsShownBeforeItIsAskedAbout(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	wantSeen(t, screen, `Healed 1 of 1`)
+	if n := strings.Count(screen, `"args": ["run", "--", "demo", "-noise"]`); n != 1 {
+		t.Errorf("the change was shown %d times, want once, when it was asked about:\n%s", n, screen)
+	}
 	wantSeen(t, screen, `Undo: mcpmend undo [0-9a-f]+`)
 	if now, _ := os.ReadFile(file); !strings.Contains(string(now), `"run", "--", "demo"`) {
 		t.Errorf("the file is now %s", now)
