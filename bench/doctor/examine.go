@@ -71,7 +71,7 @@ type verdict struct {
 	Notes     []string `json:"notes,omitempty"` // why it was not healed
 	// Differs is where the judge and mcpmend do not say the same of the server.
 	Differs []string `json:"judgedOtherwise,omitempty"`
-	// Client is what the real client said of the server in the end.
+	// Real is what the real client said of the server in the end.
 	Real *realSays `json:"realClient,omitempty"`
 
 	Damaged []string `json:"damaged,omitempty"`

@@ -88,11 +88,17 @@ func (e *examiner) askReal(ctx context.Context) error {
 	for _, v := range e.setup.Env {
 		env = append(env, e.world.fill(v))
 	}
-	out := e.real.Connect(ctx, realclient.Setup{Home: home, Project: e.world.path("project"), Env: env, Timeout: time.Minute})
-	if out.Err != nil {
-		return out.Err
+	// Clients give up early on a busy machine, which is no fault of the file: best of two.
+	for range 2 {
+		out := e.real.Connect(ctx, realclient.Setup{Home: home, Project: e.world.path("project"), Env: env, Timeout: time.Minute})
+		if out.Err != nil {
+			return out.Err
+		}
+		v := e.real.Verdict(out, e.setup.Server)
+		e.v.Real = &realSays{e.real.ID, v.State == realclient.OK, strings.TrimSpace(e.world.unfill(v.Text))}
+		if e.v.Real.Connected {
+			break
+		}
 	}
-	v := e.real.Verdict(out, e.setup.Server)
-	e.v.Real = &realSays{e.real.ID, v.State == realclient.OK, strings.TrimSpace(e.world.unfill(v.Text))}
 	return nil
 }
