@@ -455,7 +455,7 @@ func (e *examiner) healing(ctx context.Context, flags []string) (claimed bool, u
 					undo = append(undo, string(m[1]))
 				}
 			}
-			claimed = said.exit == 0 && e.v.Exit != 0
+			claimed = said.exit == 0 && e.v.Exit != 0 && healedLine.Match(said.out)
 		}
 		return claimed, undo, err
 	}
@@ -473,6 +473,8 @@ func (e *examiner) healing(ctx context.Context, flags []string) (claimed bool, u
 	}
 	return claimed, undo, nil
 }
+
+var healedLine = regexp.MustCompile(`Healed [1-9]`)
 
 var undoLine = regexp.MustCompile(`mcpmend undo ([0-9A-Za-z_-]+)`)
 

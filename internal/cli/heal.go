@@ -113,7 +113,7 @@ func (v view) healing(h *doctor.Healing, most int, seen map[string]bool) {
 		return
 	}
 	sign := v.paint(red, v.bad)
-	if h.Fixed {
+	if h.Fixed || neededNothing(h) {
 		sign = v.paint(green, v.ok)
 	} else if h.Planned && changes(h) {
 		sign = v.paint(bold, v.arrow)
@@ -158,7 +158,7 @@ func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
 		words = append(words, v.ok+" "+clientOf(&doctor.Case{Client: h.Client})+" can read it")
 	case a.Kept:
 		words = append(words, v.ok+" "+wordsOf(a.Result))
-		if h.Fixed && h.Case != nil && h.Case.Info != nil {
+		if h.Case != nil && h.Case.Info != nil {
 			words = append(words, plural(len(h.Case.Info.Tools), "tool"))
 		}
 	default:
@@ -173,12 +173,16 @@ func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
 
 // healed is the end of the story: how many, how to go back, what to restart.
 func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o healFlags, servers []string) {
-	fixed, fixable := 0, 0
+	fixed, fixable, slow, tries := 0, 0, 0, false
 	var undo, reload, opened []string
 	for _, h := range healings {
 		if h.Fixed {
 			fixed++
 		}
+		if neededNothing(h) {
+			slow++
+		}
+		tries = tries || slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool { return a.Fix != nil })
 		if h.Fixed && h.Server == "" && !slices.Contains(opened, h.Client) {
 			opened = append(opened, h.Client)
 		}
@@ -197,11 +201,15 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 		v.printf("%s\nNothing to heal.\n", v.verdict(r))
 	case plan:
 		v.printf("%s\n", v.paint(bold, fmt.Sprintf("A plan for %d of %s. Nothing was changed.", fixable, plural(len(healings), "problem"))))
-		if fixable > 0 {
+		if tries {
 			v.printf("Next: %s\n", applyLine("heal", o.selection, servers, v.asks))
 		}
 	default:
-		v.printf("%s\n", v.paint(bold, fmt.Sprintf("Healed %d of %d.", fixed, len(healings))))
+		words := fmt.Sprintf("Healed %d of %d.", fixed, len(healings))
+		if slow > 0 {
+			words += fmt.Sprintf(" %d only needed more time, nothing was changed there.", slow)
+		}
+		v.printf("%s\n", v.paint(bold, words))
 	}
 	if len(undo) > 0 {
 		slices.Reverse(undo) // the newest first, as it has to be undone
@@ -227,8 +235,13 @@ func applyLine(command string, o selection, servers []string, asks bool) string 
 // changes reports whether a healing has changed something, or would.
 func changes(h *doctor.Healing) bool {
 	return slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool {
-		return a.Fix != nil && a.Fix.Class != doctor.Never && (h.Planned || a.Kept)
+		return a.Fix != nil && a.Fix.Changes() && (h.Planned || a.Kept)
 	})
+}
+
+// neededNothing reports whether a server turned out to work as it is.
+func neededNothing(h *doctor.Healing) bool {
+	return !h.Planned && !h.Fixed && !changes(h) && h.Case != nil && h.Case.Cause == nil && h.Case.State == doctor.Healthy
 }
 
 // healCode is 10 for a plan with something in it, else what a check would now say.

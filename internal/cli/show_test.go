@@ -28,7 +28,7 @@ var (
 		Evidence:    []string{"exit 1", "stderr: GITHUB_PERSONAL_ACCESS_TOKEN environment variable is required"},
 		Explanation: "GITHUB_PERSONAL_ACCESS_TOKEN is not set for this client.", Confidence: 0.97,
 		Fixes: []doctor.Fix{
-			{Name: "reference", Class: doctor.Ask, Does: "refer to GITHUB_PERSONAL_ACCESS_TOKEN, which is in ./.env"},
+			{Name: "reference", Class: doctor.Ask, Does: "refer to GITHUB_PERSONAL_ACCESS_TOKEN, which is in ./.env", Edits: []doctor.Edit{{}}},
 			{Name: "set_it", Class: doctor.Never, Does: "make a token and set the variable", Run: "export GITHUB_PERSONAL_ACCESS_TOKEN=..."},
 		},
 		Help: "https://github.com/settings/tokens",
@@ -37,7 +37,7 @@ var (
 		ID: "tools.connection_refused", Stage: doctor.AtTools, Kind: "connection_refused", Severity: doctor.Broken,
 		Evidence:    []string{"connect ECONNREFUSED 127.0.0.1:5432", "compose.yaml publishes service db on 54320"},
 		Explanation: "Nothing listens on 127.0.0.1:5432.", Confidence: 0.9,
-		Fixes: []doctor.Fix{{Name: "compose_port", Class: doctor.Auto, Does: "5432 becomes 54320"}},
+		Fixes: []doctor.Fix{{Name: "compose_port", Class: doctor.Auto, Does: "5432 becomes 54320", Edits: []doctor.Edit{{}}}},
 	}
 	noise = doctor.Finding{
 		ID: "pure.stdout_pollution", Stage: doctor.AtPure, Kind: "stdout_pollution", Severity: doctor.Warning,
@@ -80,7 +80,7 @@ var reports = map[string]*doctor.Report{
 		{Client: "windsurf", Scope: "user", At: at("/home/me/.codeium/windsurf/mcp_config.json", 12), State: doctor.Unreadable, Cause: &doctor.Finding{
 			ID: "parse.trailing_comma", Stage: doctor.AtParse, Kind: "trailing_comma", Severity: doctor.Broken, Confidence: 1,
 			Explanation: "Windsurf reads strict JSON: this trailing comma makes it lose the whole file.",
-			Fixes:       []doctor.Fix{{Name: "remove_comma", Class: doctor.Auto, Does: "remove the comma"}}}},
+			Fixes:       []doctor.Fix{{Name: "remove_comma", Class: doctor.Auto, Does: "remove the comma", Edits: []doctor.Edit{{}}}}}},
 	}},
 	"healthy": {Took: 800 * time.Millisecond, Cases: []*doctor.Case{well("filesystem", "claude-code", 14), well("memory", "claude-code", 1)}},
 	"sign-in": {Took: 300 * time.Millisecond, Cases: []*doctor.Case{

@@ -215,7 +215,8 @@ func (c *clinic) write(ctx context.Context, v *visit, h *doctor.Healing) {
 			terminal: typed("heal", h.Server),
 		}) && may
 	}
-	h.Fixed = false // until it is written
+	changed := h.Fixed || len(h.Drafts) > 0 // else it only needed more time
+	h.Fixed = false                         // until it is written
 	if !may {
 		return
 	}
@@ -231,7 +232,7 @@ func (c *clinic) write(ctx context.Context, v *visit, h *doctor.Healing) {
 		}
 		h.Drafts = h.Drafts[1:]
 	}
-	h.Fixed = !isIll(h.Case)
+	h.Fixed = changed && !isIll(h.Case)
 	if client := clientconfig.ByID(h.Client); client != nil {
 		h.Reload = client.Reload
 	}

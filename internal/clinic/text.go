@@ -30,6 +30,8 @@ func (s *Server) lines(p *page) {
 	case s.Healing == nil:
 	case s.Fixed:
 		line += "fixed and written, now "
+	case s.State == string(doctor.Healthy):
+		line += "works without a change, "
 	default:
 		line += "not fixed, "
 	}

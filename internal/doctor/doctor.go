@@ -282,6 +282,9 @@ type Fix struct {
 	within bool
 }
 
+// Changes reports whether the fix changes anything. To wait longer does not.
+func (f *Fix) Changes() bool { return len(f.Edits) > 0 || f.clean != nil }
+
 // An Edit is one change to one file. Its value is not in it for all to see, since
 // it may be secret; a diff of the file shows it with secrets hidden.
 type Edit struct {

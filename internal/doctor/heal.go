@@ -32,7 +32,9 @@ type Healing struct {
 	Server string `json:"server,omitempty"`
 	Client string `json:"client"`
 	File   string `json:"file"`
-	// Fixed: the server works now (or the file can be read now), and that is written.
+	// Fixed: the server works now (or the file can be read now), because something was
+	// changed, and that is written. A server that only needed more time works, and
+	// Case says so.
 	Fixed bool `json:"fixed"`
 	// Planned: this is a plan and nothing was written.
 	Planned  bool      `json:"planned,omitempty"`
@@ -145,7 +147,8 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 	record.Case = c
 	problem := h.finish(ctx, w, record)
 	mended := slices.ContainsFunc(record.Attempts, func(a Attempt) bool { return a.Kept })
-	record.Fixed = mended && problem == nil && !isBroken(c) && len(record.Drafts) == 0
+	changed := slices.ContainsFunc(record.Attempts, func(a Attempt) bool { return a.Kept && a.Fix.Changes() })
+	record.Fixed = changed && problem == nil && !isBroken(c) && len(record.Drafts) == 0
 	record.Entry = entryShown(w.current(), w.current().Server(c.Name), nil)
 	switch {
 	case problem != nil:
