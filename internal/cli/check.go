@@ -88,11 +88,37 @@ func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
 			return nil, view{}, err
 		}
 	}
-	return d, view{p.screen(), d.System.Home, project}, nil
+	return d, view{p.screen(), d.System.Home, project, o}, nil
 }
 
 func (o selection) which(servers []string) doctor.Which {
 	return doctor.Which{Servers: servers, Clients: o.clients, Scopes: o.scopes}
+}
+
+// line is a command that looks at the same files, in the same way.
+func (o selection) line(command string, servers ...string) string {
+	line := "mcpmend " + command
+	for _, name := range servers {
+		line += " " + quote(name)
+	}
+	for _, id := range o.clients {
+		line += " --client " + id
+	}
+	for _, scope := range o.scopes {
+		line += " --scope " + quote(scope)
+	}
+	if o.as != "" {
+		line += " --as " + o.as
+	}
+	return line + o.inProject()
+}
+
+// inProject is what a command needs that is not typed in the project itself.
+func (o selection) inProject() string {
+	if o.project == "" {
+		return ""
+	}
+	return " --project " + quote(o.project)
 }
 
 func checkCommand(p *program) *cobra.Command {
@@ -132,13 +158,13 @@ func (p *program) check(ctx context.Context, o selection, servers []string, fail
 	code := exitCode(report.Cases, failOn)
 	switch {
 	case p.json:
-		if err := p.printJSON(checkAnswer(report, code)); err != nil {
+		if err := p.printJSON(checkAnswer(report, o, servers, code)); err != nil {
 			return err
 		}
 	case len(report.Cases) == 0:
 		v.nothingFound(report, d.System)
 	default:
-		v.report(report)
+		v.report(report, servers)
 	}
 	return exit(code)
 }
@@ -166,8 +192,12 @@ func (v view) examine(ctx context.Context, d *doctor.Doctor, which doctor.Which)
 
 func (v view) look(ctx context.Context, d *doctor.Doctor, which doctor.Which) (*doctor.Report, error) {
 	watch := v.watch(d, which)
-	report := d.Check(ctx, which, watch.closed)
-	watch.end()
+	report := d.Check(ctx, which, func(c *doctor.Case) {
+		if ctx.Err() == nil { // what ends now was ended by us, and says nothing
+			watch.closed(c)
+		}
+	})
+	watch.end(ctx.Err() != nil)
 	return report, ctx.Err()
 }
 
@@ -295,36 +325,23 @@ func (v view) nothingFound(r *doctor.Report, system clientconfig.System) {
 type watch struct {
 	view
 	began time.Time
-	stop  chan struct{}
-	done  sync.WaitGroup
+	rest  func() // ends the progress line
 
-	mu      sync.Mutex
-	waiting []string
-	closedN int
+	mu          sync.Mutex
+	waiting     []string
+	closedN, of int
 }
 
 func (v view) watch(d *doctor.Doctor, which doctor.Which) *watch {
-	w := &watch{view: v, began: time.Now(), stop: make(chan struct{})}
+	w := &watch{view: v, began: time.Now(), rest: func() {}}
 	if !v.live {
 		return w
 	}
-	w.waiting = serverNames(d.System)
-	if len(which.Servers) > 0 {
-		w.waiting = slices.Clone(which.Servers)
+	for _, c := range d.Expects(which) {
+		w.waiting = append(w.waiting, nameOf(c))
 	}
-	w.show()
-	w.done.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				w.show()
-			case <-w.stop:
-				return
-			}
-		}
-	})
+	w.of = len(w.waiting)
+	w.rest = v.busy(w.text)
 	return w
 }
 
@@ -335,30 +352,40 @@ func (w *watch) closed(c *doctor.Case) {
 	}
 	w.mu.Lock()
 	w.closedN++
-	if i := slices.Index(w.waiting, plain(c.Name)); i >= 0 {
+	if i := slices.Index(w.waiting, nameOf(c)); i >= 0 {
 		w.waiting = slices.Delete(w.waiting, i, i+1)
 	}
 	w.mu.Unlock()
-	w.show()
+	w.progress(w.text())
 }
 
-func (w *watch) show() {
+func (w *watch) text() string {
 	w.mu.Lock()
-	text := fmt.Sprintf("checking %s %d done", w.dot, w.closedN)
+	defer w.mu.Unlock()
+	text := fmt.Sprintf("checking %s %d of %d done", w.dot, w.closedN, w.of)
 	const most = 3
-	if n := len(w.waiting); n > 0 {
-		text += fmt.Sprintf(" %s waiting for %s", w.dot, strings.Join(w.waiting[:min(n, most)], ", "))
+	var names []string
+	for _, name := range w.waiting {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if n := len(names); n > 0 {
+		text += fmt.Sprintf(" %s waiting for %s", w.dot, strings.Join(names[:min(n, most)], ", "))
 		if n > most {
 			text += fmt.Sprintf(" and %d more", n-most)
 		}
 	}
-	w.mu.Unlock()
-	w.progress(text + fmt.Sprintf(" %s %.0f s", w.dot, time.Since(w.began).Seconds()))
+	return text + fmt.Sprintf(" %s %.0f s", w.dot, time.Since(w.began).Seconds())
 }
 
-// end takes away what was only shown while we worked.
-func (w *watch) end() {
-	close(w.stop)
-	w.done.Wait()
-	w.vanish()
+// end takes away what was only shown while we worked. Who interrupts has nothing
+// but that, and keeps it.
+func (w *watch) end(interrupted bool) {
+	w.rest()
+	if interrupted {
+		w.keep()
+	} else {
+		w.vanish()
+	}
 }

@@ -52,6 +52,8 @@ func (p *program) clients(project string) error {
 			switch {
 			case f.Ignored:
 				words = plural(f.Servers, "server") + ", but the client does not read this file"
+			case f.Broken:
+				words = "the client cannot use it: mcpmend check --client " + c.ID
 			case f.Exists:
 				words = plural(f.Servers, "server")
 			case !v.verbose:
@@ -84,7 +86,10 @@ func clientFiles(s clientconfig.System, c *clientconfig.Client) clientJSON {
 		if len(f.Places) > 0 {
 			scope = f.Places[0].Scope
 		}
-		j.Files = append(j.Files, fileJSON{File: f.Path, Scope: scope, Exists: true, Ignored: f.Ignored, Servers: len(f.Servers)})
+		broken := slices.ContainsFunc(f.Problems, func(p clientconfig.Problem) bool {
+			return p.Server == "" && p.Kind != clientconfig.Misplaced && p.Kind != clientconfig.DuplicateKey
+		})
+		j.Files = append(j.Files, fileJSON{File: f.Path, Scope: scope, Exists: true, Ignored: f.Ignored, Broken: broken, Servers: len(f.Servers)})
 	}
 	for _, place := range c.Files {
 		path := s.Path(place)
@@ -115,5 +120,6 @@ type fileJSON struct {
 	Scope   string `json:"scope,omitempty"`
 	Exists  bool   `json:"exists"`
 	Ignored bool   `json:"ignored,omitempty"`
+	Broken  bool   `json:"broken,omitempty"`
 	Servers int    `json:"servers"`
 }

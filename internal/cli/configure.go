@@ -110,7 +110,7 @@ func (p *program) configure(ctx context.Context, o configureFlags) error {
 		// code behind a short name.
 		return o.yes || r.Package == "" || v.ask("This will "+plain(what)+". Go on?")
 	}
-	r.Heal.Allow = v.allow(ctx, d, healFlags{selection: o.selection, yes: o.yes}, false)
+	r.Heal.Allow = v.allow(ctx, d, healFlags{selection: o.selection, yes: o.yes}, false, make(map[string]bool))
 	v.progress("trying " + plain(r.Name) + " " + v.ellipsis)
 	c := d.Configure(ctx, r)
 	v.progress("")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,19 @@ Explains a message that a client or a server has shown: paste it in quotes, or g
 	}
 }
 
+// pasted lets "explain" take a message without quotes that has a code in it, such as
+// -32000, which is no flag of ours.
+func pasted(args []string) []string {
+	if len(args) == 0 || args[0] != "explain" || slices.Contains(args, "--") {
+		return args
+	}
+	i := slices.IndexFunc(args, func(word string) bool { return len(word) > 1 && word[0] == '-' && '0' <= word[1] && word[1] <= '9' })
+	if i < 0 {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), i, "--")
+}
+
 func (p *program) explain(text string) error {
 	j := explainText(text)
 	if p.json {
@@ -45,7 +59,7 @@ func (p *program) explain(text string) error {
 	v.printf("%s\n", v.paint(bold, j.Title))
 	v.detail("cause", plain(j.Explanation))
 	if j.Fix != "" {
-		v.detail("fix", plain(j.Fix))
+		v.detail("do", plain(j.Fix))
 	}
 	if v.verbose && j.Because != "" {
 		v.detail("seen", plain(j.Because))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +43,7 @@ Without a terminal it shows the plan and writes nothing unless --yes is given.`,
 	o.register(p, c, true)
 	c.Flags().BoolVar(&o.plan, "plan", false, "show what would be changed and change nothing; the default without a terminal")
 	c.Flags().BoolVar(&o.yes, "yes", false, "agree to every change that would be asked about")
-	c.Flags().IntVar(&o.maxAttempts, "max-attempts", 3, "how many fixes to try for one server")
+	c.Flags().IntVar(&o.maxAttempts, "max-attempts", 3, "try at most `N` fixes for one server")
 	return c
 }
 
@@ -57,19 +58,23 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 	}
 	plan := o.plan || !o.yes && !v.asks
 	var healings []*doctor.Healing
+	seen := make(map[string]bool) // diffs that were shown with a question
 	for _, c := range problemsOf(report.Cases) {
 		if c.State == doctor.Shadowed || c.State == doctor.Pending {
 			continue // not ill
 		}
-		v.progress("healing " + nameOf(c) + " " + v.ellipsis)
-		h := d.Heal(ctx, c, doctor.HealOptions{MaxAttempts: o.maxAttempts, Plan: plan, Allow: v.allow(ctx, d, o, plan)})
-		v.progress("")
+		began := time.Now()
+		rest := v.busy(func() string {
+			return fmt.Sprintf("healing %s %s %.0f s", nameOf(c), v.dot, time.Since(began).Seconds())
+		})
+		h := d.Heal(ctx, c, doctor.HealOptions{MaxAttempts: o.maxAttempts, Plan: plan, Allow: v.allow(ctx, d, o, plan, seen)})
+		rest()
 		if err := ctx.Err(); err != nil && len(h.Changes) == 0 {
 			return err
 		}
 		healings = append(healings, h)
 		if !p.json {
-			v.healing(h, o.maxAttempts)
+			v.healing(h, o.maxAttempts, seen)
 		}
 	}
 	code := healCode(healings, plan)
@@ -82,7 +87,7 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 
 // allow decides about a fix that needs a person: by what was typed, or by asking,
 // with the very change in sight.
-func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan bool) func(*doctor.Case, doctor.Fix) bool {
+func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan bool, seen map[string]bool) func(*doctor.Case, doctor.Fix) bool {
 	if o.yes || plan {
 		return func(*doctor.Case, doctor.Fix) bool { return true }
 	}
@@ -96,13 +101,14 @@ func (v view) allow(ctx context.Context, d *doctor.Doctor, o healFlags, plan boo
 		v.notef("    %s\n", v.text(fix.Does))
 		for _, diff := range preview.Diffs {
 			v.notef("%s\n", v.diff(diff))
+			seen[diff.Text] = true
 		}
 		return v.ask("Do this?")
 	}
 }
 
 // healing shows what was tried for one case, and what came of it.
-func (v view) healing(h *doctor.Healing, most int) {
+func (v view) healing(h *doctor.Healing, most int, seen map[string]bool) {
 	if v.quiet {
 		return
 	}
@@ -117,11 +123,18 @@ func (v view) healing(h *doctor.Healing, most int) {
 		name = "(the file)"
 	}
 	v.printf("%s %s  %s  %s\n", sign, v.paint(bold, name), clientOf(&doctor.Case{Client: h.Client}), v.path(h.File))
+	cause := ""
 	for _, a := range h.Attempts {
+		if a.Diagnosis.Explanation != cause {
+			cause = a.Diagnosis.Explanation
+			v.detail("cause", v.text(cause))
+		}
 		v.attempt(a, h, most)
 	}
 	for _, d := range h.Diffs {
-		v.printf("%s\n", v.diff(d))
+		if !seen[d.Text] {
+			v.printf("%s\n", v.diff(d))
+		}
 	}
 	if h.Person != "" {
 		v.detail("you", v.text(h.Person))
@@ -130,7 +143,6 @@ func (v view) healing(h *doctor.Healing, most int) {
 }
 
 func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
-	v.detail("cause", v.text(a.Diagnosis.Explanation))
 	if a.Fix == nil {
 		return
 	}
@@ -140,10 +152,12 @@ func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
 		words = append(words, "asks first")
 	case h.Planned:
 		words = append(words, "automatic")
-	case a.Kept && !h.Fixed && a.Result != doctor.Healthy:
-		words = append(words, "helped, but it is still "+string(a.Result))
+	case a.Kept && a.Result != doctor.Healthy:
+		words = append(words, "helped; now "+strings.TrimSuffix(wordsOf(a.Result), ", but"))
+	case a.Kept && h.Server == "":
+		words = append(words, v.ok+" "+clientOf(&doctor.Case{Client: h.Client})+" can read it")
 	case a.Kept:
-		words = append(words, v.ok+" "+string(a.Result))
+		words = append(words, v.ok+" "+wordsOf(a.Result))
 		if h.Fixed && h.Case != nil && h.Case.Info != nil {
 			words = append(words, plural(len(h.Case.Info.Tools), "tool"))
 		}
@@ -160,10 +174,13 @@ func (v view) attempt(a doctor.Attempt, h *doctor.Healing, most int) {
 // healed is the end of the story: how many, how to go back, what to restart.
 func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o healFlags, servers []string) {
 	fixed, fixable := 0, 0
-	var undo, reload []string
+	var undo, reload, opened []string
 	for _, h := range healings {
 		if h.Fixed {
 			fixed++
+		}
+		if h.Fixed && h.Server == "" && !slices.Contains(opened, h.Client) {
+			opened = append(opened, h.Client)
 		}
 		if changes(h) {
 			fixable++
@@ -193,23 +210,14 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 	for _, line := range reload {
 		v.printf("Restart: %s\n", plain(line))
 	}
+	if len(opened) > 0 { // nobody could see the servers in there before
+		v.printf("Next: mcpmend check --client %s\n", strings.Join(opened, ","))
+	}
 }
 
 // applyLine is what does what the plan says, and no more than that.
 func applyLine(command string, o selection, servers []string, asks bool) string {
-	line := "mcpmend " + command
-	for _, name := range servers {
-		line += " " + quote(name)
-	}
-	for _, id := range o.clients {
-		line += " --client " + id
-	}
-	for _, scope := range o.scopes {
-		line += " --scope " + quote(scope)
-	}
-	if o.project != "" {
-		line += " --project " + quote(o.project)
-	}
+	line := o.line(command, servers...)
 	if !asks {
 		line += " --yes"
 	}

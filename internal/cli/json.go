@@ -117,10 +117,10 @@ type summaryJSON struct {
 	Aside   int `json:"aside"`
 }
 
-func checkAnswer(r *doctor.Report, code int) checkJSON {
+func checkAnswer(r *doctor.Report, o selection, servers []string, code int) checkJSON {
 	j := checkJSON{answer: answerTo("check", code), Cases: []*caseJSON{}, Looked: []string{}, Found: []string{},
 		TookMs: r.Took.Milliseconds()}
-	_, j.Next = nextStep(r)
+	_, j.Next = nextStep(r, o, servers)
 	for _, c := range r.Cases {
 		j.Cases = append(j.Cases, jsonOf(c))
 		if c.Name != "" {

@@ -77,6 +77,7 @@ func (p *program) remove(ctx context.Context, o removeFlags, name string) error 
 			one.Undo = change.ID
 			if !p.json {
 				v.printf("%s Removed. Undo: mcpmend undo %s\n", v.paint(green, v.ok), change.ID)
+				v.printf("Restart: %s\n", plain(f.Client.Name+": "+f.Client.Reload))
 			}
 		}
 		j.Removed = append(j.Removed, one)
@@ -91,7 +92,7 @@ func (p *program) remove(ctx context.Context, o removeFlags, name string) error 
 		return p.endJSON(j, j.ExitCode)
 	}
 	if j.ExitCode == Pending && !v.asks {
-		v.printf("Nothing was changed. Next: mcpmend remove %s --yes\n", quote(name))
+		v.printf("Nothing was changed.\nNext: %s\n", applyLine("remove", o.selection, []string{name}, false))
 	}
 	return exit(j.ExitCode)
 }

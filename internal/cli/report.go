@@ -21,7 +21,7 @@ func reportCommand(p *program) *cobra.Command {
 		Short: "write a bug report without secrets, to be pasted",
 		Long: `
 Checks one server and prints what its maintainers ask for first, as Markdown: versions,
-system, client, the ladder, exit code, last words, cause. Secrets are hidden; look it
+system, client, stages, exit code, last words, cause. Secrets are hidden; look it
 over all the same. --template prints a field for the bug form of a server's project.`,
 		DisableFlagsInUseLine: true,
 		ValidArgsFunction:     p.completeServers,

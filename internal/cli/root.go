@@ -57,6 +57,19 @@ var commands = []struct {
 	{"version", true, versionCommand},
 }
 
+// meant are words that people type who know other tools.
+var meant = map[string][]string{
+	"check":     {"doctor", "diagnose", "status", "health", "scan", "validate"},
+	"heal":      {"fix", "mend", "repair"},
+	"undo":      {"revert", "restore", "rollback"},
+	"list":      {"ls", "servers"},
+	"configure": {"add", "install", "setup"},
+	"remove":    {"rm", "delete", "uninstall"},
+	"run":       {"start", "proxy", "serve", "gateway"},
+	"explain":   {"why"},
+	"history":   {"log", "changes", "backups"},
+}
+
 func init() {
 	// On Windows cobra would print a text and wait when it believes that it was
 	// started by a double click. What is printed belongs to a protocol.
@@ -81,7 +94,7 @@ func (p *program) root() *cobra.Command {
 	// Not cobra's own --version: a template of cobra links text/template, and with
 	// it two megabytes of methods that nobody calls into "run".
 	root.Flags().Bool("version", false, "print the version")
-	root.SetArgs(p.env.Args)
+	root.SetArgs(pasted(p.env.Args))
 	root.SetIn(p.env.Stdin)
 	root.SetOut(p.env.Stdout)
 	root.SetErr(p.env.Stderr)
@@ -90,6 +103,7 @@ func (p *program) root() *cobra.Command {
 	for _, c := range commands {
 		command := c.make(p)
 		command.Flags().SortFlags = false
+		command.SuggestFor = meant[c.name]
 		if c.more {
 			command.GroupID = "more"
 		}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"charm.land/lipgloss/v2"
@@ -32,6 +33,7 @@ type screen struct {
 
 	mu     sync.Mutex
 	shown  bool          // a progress line stands on err
+	asking bool          // a question stands there, and nothing else may
 	passed int           // lines on err that will vanish
 	answer *bufio.Reader // what was typed, read ahead
 }
@@ -150,12 +152,39 @@ func (s *screen) progress(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
-	if text == "" {
+	if text == "" || s.asking {
 		return
 	}
 	// A line that is longer than the window could not be erased.
 	fmt.Fprint(s.err, s.paint(faint, s.cut(plain(text), terminalWidth(s.err)-1)))
 	s.shown = true
+}
+
+// busy keeps a progress line up to date, once a second, until it is told to rest.
+func (s *screen) busy(text func() string) (rest func()) {
+	if !s.live {
+		return func() {}
+	}
+	stop := make(chan struct{})
+	var done sync.WaitGroup
+	s.progress(text())
+	done.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.progress(text())
+			case <-stop:
+				return
+			}
+		}
+	})
+	return func() {
+		close(stop)
+		done.Wait()
+		s.progress("")
+	}
 }
 
 // passing writes a line to err that vanish takes away again, on a terminal.
@@ -186,6 +215,14 @@ func (s *screen) vanish() {
 	s.passed = 0
 }
 
+// keep lets the passing lines stay.
+func (s *screen) keep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	s.passed = 0
+}
+
 func (s *screen) erase() {
 	if s.shown {
 		fmt.Fprint(s.err, "\r\x1b[K")
@@ -200,6 +237,8 @@ func (s *screen) ask(question string) bool {
 		return false
 	}
 	s.notef("%s [y/N] ", question)
+	s.setAsking(true)
+	defer s.setAsking(false)
 	if s.answer == nil {
 		s.answer = bufio.NewReader(s.in)
 	}
@@ -223,6 +262,12 @@ func (s *screen) ask(question string) bool {
 		s.asks = false
 		return false
 	}
+}
+
+func (s *screen) setAsking(now bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = now
 }
 
 // cut shortens text to a width; 0 and less do not.

@@ -2,8 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -75,6 +79,31 @@ func TestThereIsNoProgressWithoutATerminal(t *testing.T) {
 	if out.String() != "done\n" || err.String() != "" {
 		t.Errorf("stdout %q, stderr %q", out.String(), err.String())
 	}
+}
+
+func TestProgressGoesOnButNotOverAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen bytes.Buffer
+		answer, person := io.Pipe()
+		s := &screen{err: &seen, in: answer, live: true, asks: true, done: t.Context().Done(), glyphs: signs}
+		began := time.Now()
+		rest := s.busy(func() string { return fmt.Sprintf("at it for %.0f s", time.Since(began).Seconds()) })
+		time.Sleep(2500 * time.Millisecond)
+		agreed := make(chan bool)
+		go func() { agreed <- s.ask("Do this?") }()
+		time.Sleep(10 * time.Second)
+		io.WriteString(person, "y\n")
+		if !<-agreed {
+			t.Error("a yes was not heard")
+		}
+		time.Sleep(time.Second)
+		rest()
+		const erased = "\r\x1b[K"
+		want := "at it for 0 s" + erased + "at it for 1 s" + erased + "at it for 2 s" + erased + "Do this? [y/N] " + "at it for 13 s" + erased
+		if diff := cmp.Diff(want, seen.String()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
 }
 
 func TestOnlyAYesIsAYes(t *testing.T) {

@@ -17,6 +17,9 @@ import (
 type view struct {
 	*screen
 	home, project string
+	// asked is what was typed, which commands that we tell people to type have to say
+	// again.
+	asked selection
 }
 
 // A standing is what a case means to somebody who wants to go on working.
@@ -84,7 +87,7 @@ func wordsOf(state doctor.State) string {
 
 // report shows the whole of an examination: the verdict, the problems with what
 // to do about each, the rest folded, and what to type next.
-func (v view) report(r *doctor.Report) {
+func (v view) report(r *doctor.Report, servers []string) {
 	v.printf("%s\n", v.verdict(r))
 	if v.quiet {
 		return
@@ -96,7 +99,7 @@ func (v view) report(r *doctor.Report) {
 		v.problem(c, columns, needsClient(r.Cases, c))
 	}
 	v.folded(r, len(problems) > 0)
-	if words, command := nextStep(r); command != "" {
+	if words, command := nextStep(r, v.asked, servers); command != "" {
 		v.printf("\n%s %s\n", words, command)
 	}
 }
@@ -148,10 +151,16 @@ func (v view) verdict(r *doctor.Report) string {
 		text += fmt.Sprintf("%d need attention", attention)
 	case count[doctor.Healthy] == servers:
 		text += "all healthy"
-	case count[doctor.Healthy] == 0:
+	case count[doctor.Healthy]+count[doctor.InUse] == 0:
 		text += "nothing wrong to be seen, none was started"
 	default:
-		text += fmt.Sprintf("%d healthy, the rest not started", count[doctor.Healthy])
+		var parts []string
+		for _, state := range []doctor.State{doctor.Healthy, doctor.InUse, doctor.Unchecked, doctor.Disabled} {
+			if n := count[state]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, wordsOf(state)))
+			}
+		}
+		text += strings.Join(parts, ", ")
 	}
 	style := green
 	if attention+files > 0 {
@@ -213,7 +222,7 @@ func (v view) problem(c *doctor.Case, w columns, withClient bool) {
 			why = "it comes with the project and is not what you have approved: look at it again"
 		}
 		v.detail("why", why)
-		v.paste("fix", "", "mcpmend check "+quote(c.Name)+" --approve "+c.Approve)
+		v.paste("fix", "", "mcpmend check "+quote(c.Name)+" --approve "+c.Approve+v.asked.inProject())
 	}
 	if c.Cause != nil {
 		v.finding(c, *c.Cause, "cause", withClient)
@@ -267,9 +276,9 @@ func (v view) fix(c *doctor.Case, fix doctor.Fix, withClient bool) {
 	does := v.text(fix.Does)
 	switch fix.Class {
 	case doctor.Auto:
-		v.paste("fix", does+" "+v.dot+" automatic", healLine(c, withClient))
+		v.paste("fix", does+" "+v.dot+" automatic", v.healLine(c, withClient))
 	case doctor.Ask:
-		v.paste("fix", does+" "+v.dot+" asks first", healLine(c, withClient))
+		v.paste("fix", does+" "+v.dot+" asks first", v.healLine(c, withClient))
 	default:
 		v.detail("do", does)
 	}
@@ -392,7 +401,7 @@ func (v view) wellWords(c *doctor.Case) string {
 }
 
 // nextStep is the last line: what to type now, and the words before it.
-func nextStep(r *doctor.Report) (words, command string) {
+func nextStep(r *doctor.Report, asked selection, servers []string) (words, command string) {
 	var fixable, pending, signIn, dead *doctor.Case
 	bare := 0                                    // healthy, and not behind us
 	for _, c := range slices.Backward(r.Cases) { // so that the first one is named
@@ -411,15 +420,15 @@ func nextStep(r *doctor.Report) (words, command string) {
 	}
 	switch {
 	case fixable != nil:
-		return "Next:", "mcpmend heal --plan"
+		return "Next:", asked.line("heal", servers...) + " --plan"
 	case pending != nil:
-		return "Next:", "mcpmend check " + quote(pending.Name) + " --approve " + pending.Approve
+		return "Next:", "mcpmend check " + quote(pending.Name) + " --approve " + pending.Approve + asked.inProject()
 	case dead != nil:
-		return "Next:", "mcpmend test " + quote(dead.Name)
+		return "Next:", "mcpmend test " + quote(dead.Name) + asked.inProject()
 	case signIn != nil:
-		return "Next: sign in, then", "mcpmend check " + quote(signIn.Name)
+		return "Next: sign in, then", "mcpmend check " + quote(signIn.Name) + asked.inProject()
 	case bare > 0:
-		return "Keep them that way:", "mcpmend wrap"
+		return "Keep them that way:", asked.line("wrap", servers...)
 	}
 	return "", ""
 }
@@ -433,7 +442,7 @@ func canHeal(c *doctor.Case) bool {
 }
 
 // healLine is what heals one case.
-func healLine(c *doctor.Case, withClient bool) string {
+func (v view) healLine(c *doctor.Case, withClient bool) string {
 	line := "mcpmend heal"
 	if c.Name != "" {
 		line += " " + quote(c.Name)
@@ -441,7 +450,7 @@ func healLine(c *doctor.Case, withClient bool) string {
 	if withClient || c.Name == "" {
 		line += " --client " + c.Client
 	}
-	return line
+	return line + v.asked.inProject()
 }
 
 // needsClient reports whether the name alone says more than this case.

@@ -85,6 +85,8 @@ var reports = map[string]*doctor.Report{
 	"healthy": {Took: 800 * time.Millisecond, Cases: []*doctor.Case{well("filesystem", "claude-code", 14), well("memory", "claude-code", 1)}},
 	"sign-in": {Took: 300 * time.Millisecond, Cases: []*doctor.Case{
 		ill("notion", "claude-code", "user", "/home/me/.claude.json", 12, doctor.SignIn, signIn), well("memory", "claude-code", 9)}},
+	"in-use": {Took: 300 * time.Millisecond, Cases: []*doctor.Case{well("memory", "claude-code", 9),
+		{Name: "db", Client: "zed", Scope: "user", At: at("/home/me/.config/zed/settings.json", 8), State: doctor.InUse, Cause: &doctor.Finding{Explanation: "A running copy holds /tmp/db.lock."}}}},
 	"static": {Took: time.Millisecond, Cases: []*doctor.Case{
 		{Name: "memory", Client: "claude-code", Scope: "user", At: at("/home/me/.claude.json", 3), State: doctor.Unchecked}}},
 }
@@ -105,7 +107,7 @@ var looks = []struct {
 func TestReportsAreShown(t *testing.T) {
 	for name, r := range reports {
 		t.Run(name, func(t *testing.T) {
-			golden(t, "report-"+name, func(v view) { v.report(r) })
+			golden(t, "report-"+name, func(v view) { v.report(r, nil) })
 		})
 	}
 }
@@ -171,7 +173,7 @@ func TestHealingsAreShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			golden(t, "heal-"+name, func(v view) {
 				for _, h := range healings {
-					v.healing(h, 3)
+					v.healing(h, 3, nil)
 				}
 				v.healed(reports["healthy"], healings, name == "plan", healFlags{}, nil)
 			})
@@ -211,7 +213,7 @@ func golden(t *testing.T, name string, show func(view)) {
 		var out bytes.Buffer
 		s := &screen{out: &out, err: &out, glyphs: signs}
 		look.set(s)
-		show(view{s, "/home/me", "/home/me/shop"})
+		show(view{s, "/home/me", "/home/me/shop", selection{}})
 		got.Files = append(got.Files, txtar.File{Name: look.name, Data: out.Bytes()})
 	}
 	path := filepath.Join("testdata", "show", name+".txtar")
@@ -239,7 +241,7 @@ func TestPathsAreNamedAsAPersonWould(t *testing.T) {
 	if filepath.Separator != '/' {
 		t.Skip("paths of Unix")
 	}
-	v := view{&screen{}, "/home/me", "/home/me/shop"}
+	v := view{&screen{}, "/home/me", "/home/me/shop", selection{}}
 	for path, want := range map[string]string{
 		"/home/me/shop/.mcp.json": ".mcp.json",
 		"/home/me/.claude.json":   "~/.claude.json",

@@ -92,7 +92,7 @@ func TestATerminalShowsProgressAndTakesItAway(t *testing.T) {
 	if code != cli.Failed {
 		t.Errorf("exit code %d", code)
 	}
-	wantSeen(t, screen, `^.*checking · 0 done · waiting for memory, weather`)
+	wantSeen(t, screen, `^.*checking · 0 of 2 done · waiting for memory, weather`)
 	// Both lines that came while we worked are gone before the verdict stands there.
 	wantSeen(t, screen, `\x1b\[2A\x1b\[J\x1b\[1m2 servers in 1 client · 1 needs attention`)
 	wantSeen(t, screen, `\x1b\[31m✗`)
@@ -162,6 +162,9 @@ func TestAFixIsShownBeforeItIsAskedAbout(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	wantSeen(t, screen, `Healed 1 of 1`)
+	if n := strings.Count(screen, `"args": ["run", "--", "demo", "-noise"]`); n != 1 {
+		t.Errorf("the change was shown %d times, want once, when it was asked about:\n%s", n, screen)
+	}
 	wantSeen(t, screen, `Undo: mcpmend undo [0-9a-f]+`)
 	if now, _ := os.ReadFile(file); !strings.Contains(string(now), `"run", "--", "demo"`) {
 		t.Errorf("the file is now %s", now)
@@ -185,8 +188,28 @@ func TestAProjectsCommandIsAskedAbout(t *testing.T) {
 
 func TestAQuestionCanBeInterrupted(t *testing.T) {
 	home, file := homeWith(t, `{"mcpServers": {"weather": {"command": "demo", "args": ["-need", "WEATHER_API_KEY"]}}}`)
+	screen := interruptedAt(t, home, `\[y/N\] $`, "heal")
+	wantSeen(t, screen, `Do this\? \[y/N\]`)
+	wantSeen(t, screen, "interrupted")
+	if now, err := os.ReadFile(file); err != nil || strings.Contains(string(now), "WEATHER_API_TOKEN") {
+		t.Errorf("%v: the file holds %s", err, now)
+	}
+}
+
+func TestWhoInterruptsKeepsWhatIsKnown(t *testing.T) {
+	home, _ := homeWith(t, `{"mcpServers": {"memory": {"command": "demo"}, "slow": {"command": "demo", "args": ["-hang"]}}}`)
+	screen := interruptedAt(t, home, `1 of 2 done · waiting for slow`, "check", "--timeout", "1m")
+	wantSeen(t, screen, `✓.*memory.*healthy`)
+	wantUnseen(t, screen, `\x1b\[J`) // nothing was taken away
+	wantUnseen(t, screen, `✗.*slow`)
+}
+
+// interruptedAt runs the program on a terminal where somebody presses Ctrl-C when
+// the pattern is seen, and returns all that could be seen there.
+func interruptedAt(t *testing.T, home, pattern string, args ...string) string {
+	t.Helper()
 	person, program := terminal(t)
-	c := exec.Command("mcpmend", "heal")
+	c := exec.Command("mcpmend", args...)
 	c.Env = append(os.Environ(), "HOME="+home, "WEATHER_API_TOKEN=canary-1234567", "TERM=xterm")
 	c.Stdin, c.Stdout, c.Stderr = program, program, program
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -195,13 +218,15 @@ func TestAQuestionCanBeInterrupted(t *testing.T) {
 	}
 	program.Close()
 	var screen strings.Builder
+	moment, pressed := regexp.MustCompile(pattern), false
 	for piece := make([]byte, 4096); ; {
 		n, err := person.Read(piece)
 		screen.Write(piece[:n])
 		if err != nil {
 			break
 		}
-		if strings.HasSuffix(screen.String(), "[y/N] ") {
+		if !pressed && moment.MatchString(screen.String()) {
+			pressed = true
 			if _, err := person.WriteString("\x03"); err != nil {
 				t.Fatal(err)
 			}
@@ -211,9 +236,5 @@ func TestAQuestionCanBeInterrupted(t *testing.T) {
 	if code := c.ProcessState.ExitCode(); code != cli.Interrupted {
 		t.Errorf("exit code %d\n%s", code, screen.String())
 	}
-	wantSeen(t, screen.String(), `Do this\? \[y/N\]`)
-	wantSeen(t, screen.String(), "interrupted")
-	if now, err := os.ReadFile(file); err != nil || strings.Contains(string(now), "WEATHER_API_TOKEN") {
-		t.Errorf("%v: the file holds %s", err, now)
-	}
+	return screen.String()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func testCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "test [flags] SERVER",
 		Annotations: map[string]string{"use": "mcpmend test [flags] URL\nmcpmend test [flags] -- COMMAND ARGS..."},
-		Short:       "climb the ladder with one server and show every rung",
+		Short:       "start one server, or any command or URL, and show how each stage went",
 		Long: `
 Starts one server and shows how each stage went and how long it took: a server of
 your clients by name, or any URL or command, also one that stands in no file yet.`,
@@ -37,12 +38,30 @@ your clients by name, or any URL or command, also one that stands in no file yet
 			return p.test(c.Context(), o, args, c.ArgsLenAtDash() == 0)
 		},
 	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err.Error(), p.withDashes()} })
 	o.register(p, c, true)
 	c.Flags().StringVar(&o.call, "call", "", "call this `TOOL` at the end; exit code 5 if it fails")
 	c.Flags().StringVar(&o.arguments, "arguments", "{}", "arguments for --call, as a `JSON` object")
 	c.Flags().StringArrayVar(&o.header, "header", nil, "send this header to URL, as `'NAME: VALUE'`; may be given several times")
 	c.Flags().BoolVar(&o.heal, "heal", false, "mend it, as 'mcpmend heal SERVER' does")
 	return c
+}
+
+// withDashes is what somebody meant who typed a command after "test", and its flags
+// with it; "" if that is not what they did.
+func (p *program) withDashes() string {
+	words := p.env.Args[1:]
+	if len(words) == 0 || p.env.Args[0] != "test" || strings.HasPrefix(words[0], "-") || slices.Contains(words, "--") || isURL(words[0]) {
+		return ""
+	}
+	if servers, _ := p.completeServers(nil, nil, words[0]); slices.Contains(servers, words[0]) {
+		return ""
+	}
+	line := "mcpmend test --"
+	for _, word := range words {
+		line += " " + quote(word)
+	}
+	return line
 }
 
 func (p *program) test(ctx context.Context, o testFlags, args []string, dashed bool) error {
@@ -154,7 +173,7 @@ func (v view) ladder(c *doctor.Case, withClient bool) {
 		v.finding(c, f, "also", withClient)
 	}
 	if c.State == doctor.Pending {
-		v.paste("fix", "", "mcpmend test "+quote(c.Name)+" --approve "+c.Approve)
+		v.paste("fix", "", "mcpmend test "+quote(c.Name)+" --approve "+c.Approve+v.asked.inProject())
 	}
 	v.aboutServer(c)
 	if result, failed, ok := c.Called(); ok {

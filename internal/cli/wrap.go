@@ -31,7 +31,7 @@ takes it back.`,
 		ValidArgsFunction:     p.completeServers,
 		RunE:                  func(c *cobra.Command, args []string) error { return p.wrap(c.Context(), "wrap", o, args) },
 	}
-	o.wrapFlags(p, c)
+	o.wrapFlags(p, c, true)
 	c.Flags().StringVar(&o.program, "program", "", "the `PATH` of mcpmend to write into the entries (default: this program)")
 	return c
 }
@@ -45,12 +45,12 @@ func unwrapCommand(p *program) *cobra.Command {
 		ValidArgsFunction:     p.completeServers,
 		RunE:                  func(c *cobra.Command, args []string) error { return p.wrap(c.Context(), "unwrap", o, args) },
 	}
-	o.wrapFlags(p, c)
+	o.wrapFlags(p, c, false)
 	return c
 }
 
-func (o *wrapFlags) wrapFlags(p *program, c *cobra.Command) {
-	o.register(p, c, true)
+func (o *wrapFlags) wrapFlags(p *program, c *cobra.Command, starts bool) {
+	o.register(p, c, starts)
 	c.Flags().BoolVar(&o.plan, "plan", false, "show what would be changed and change nothing; the default without a terminal")
 	c.Flags().BoolVar(&o.yes, "yes", false, "do it without asking")
 }

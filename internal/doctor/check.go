@@ -47,6 +47,11 @@ func (d *Doctor) Check(ctx context.Context, which Which, each func(*Case)) *Repo
 	return report
 }
 
+// Expects are the cases that Check will close, before any of them is looked at.
+func (d *Doctor) Expects(which Which) []*Case {
+	return d.admit(ownFiles(d.System.Find(which.clients()...)), which)
+}
+
 // Test examines one server that stands in no file. A command without an
 // environment gets that of the client As, or of a terminal.
 func (d *Doctor) Test(ctx context.Context, s Start) *Case {

@@ -475,7 +475,11 @@ func (x *expansion) variables(e *environ) *environ {
 		e.set(pair[0], pair[1])
 	}
 	for _, p := range x.server.Env {
-		e.set(p.Name.Text, x.expand("env", p.Name.Text, p.Value))
+		value := x.expand("env", p.Name.Text, p.Value)
+		if own, there := e.lookup("PATH"); there && x.as.AppendsPath && strings.EqualFold(p.Name.Text, "PATH") {
+			value = own + machine.OS(e.os).ListSeparator() + value
+		}
+		e.set(p.Name.Text, value)
 	}
 	return e
 }

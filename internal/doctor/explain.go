@@ -97,7 +97,7 @@ var ownKinds = map[string]kindWords{
 	kindScriptMissing:        {"The program is there, but not the script that it is told to run.", "correct the path"},
 	kindCwdMissing:           {"The working folder of the entry does not exist.", "correct the path, or make the folder"},
 	kindWindowsShim:          {"On Windows npx and its like are scripts, which this client cannot start by themselves.", "mcpmend heal puts cmd /c before it"},
-	kindNpxWithoutYes:        {"npx asks before it fetches a package, and nobody can answer.", "mcpmend heal adds -y"},
+	kindNpxWithoutYes:        {"npx may ask before it fetches a package, and nobody can answer.", "mcpmend heal adds -y"},
 	kindDockerDetached:       {"docker run -d leaves the container alone at once, so nobody can talk to it.", "mcpmend heal removes -d"},
 	kindNoTools:              {"The server works and lists no tools, so a model cannot do anything with it.", "look in its documentation whether it wants a setting or a sign-in first"},
 	kindDockerNotInteractive: {"docker run without -i closes the container's standard input, and the server ends.", "mcpmend heal adds -i"},

@@ -158,6 +158,12 @@ func scriptMissing(_ context.Context, t *treatment) []Fix {
 	if t.server == nil || t.siblings == nil || missing == "" {
 		return []Fix{byHand}
 	}
+	if i := slices.IndexFunc(t.server.Args, func(a clientconfig.Value) bool {
+		return strings.HasPrefix(a.Text, "~/") && strings.HasSuffix(missing, a.Text)
+	}); i >= 0 && t.home != "" && t.fileExists(t.home+t.server.Args[i].Text[1:]) {
+		meant := t.home + t.server.Args[i].Text[1:]
+		return or(t.fix("script_path", Ask, fmt.Sprintf("write %s, since nobody replaces the ~", meant), t.setValue(t.server.Args[i], meant)), byHand)
+	}
 	near := t.nearFiles(missing)
 	i := slices.IndexFunc(t.server.Args, func(a clientconfig.Value) bool { return a.Text == missing })
 	if len(near) != 1 || i < 0 {

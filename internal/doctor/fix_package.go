@@ -40,6 +40,9 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 	if l.runner == "npx" && name != "" {
 		run = "npm view " + t.quote(name) + " name version"
 	}
+	if name == "" && l.runner == "npx" && l.id != "" {
+		name = l.id + " at " + t.where() // what npx said may name nothing; it was asked for one package
+	}
 	byHand := never("by_hand", run, "correct the name of the package %s with the server's own documentation; a similar name may be somebody else's", cmp.Or(name, "at "+t.where()))
 	written, version, ok := npmName(l.id)
 	lower := strings.ToLower(written)
@@ -166,6 +169,9 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 	if python := fault.RemedyIn(t.evidence()).Python; python != "" && l.isUV() && !l.told("--python", "-p") {
 		return t.fix("python_version", Auto, fmt.Sprintf("add --python %q, which the server's package asks for", python), t.setLine(l.with("--python", python)...))
 	}
+	if version := fault.RemedyIn(t.evidence()).DotNet; version != "" {
+		return []Fix{never("install_program", "", "install .NET %s: https://dotnet.microsoft.com/download", version)}
+	}
 	runtime := "node"
 	if strings.HasPrefix(programName(t.server.Command.Text), "python") || l.isUV() {
 		runtime = "python3"
@@ -177,12 +183,26 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 		found = slices.DeleteFunc(found, func(p machine.Found) bool { return p.Path == beside })
 		found = append([]machine.Found{{Path: beside}}, found...)
 	}
+	// The one that it runs on already is not a newer one.
+	running := t.inPath(runtime)
+	found = slices.DeleteFunc(found, func(p machine.Found) bool { return p.Path == running })
 	for _, p := range found[:min(len(found), maxPrograms)] {
 		fixes = append(fixes, t.newerRuntime(p, runtime)...)
 	}
 	byHand := t.install(runtime)
 	byHand.Does = "install a newer version of what runs the server: " + strings.TrimPrefix(byHand.Does, "install ")
 	return or(fixes, byHand)
+}
+
+// inPath is the program that the server finds by this name, "" if that is not known.
+func (t *treatment) inPath(name string) string {
+	_, path := t.pathVariable()
+	for _, folder := range t.os.Folders(cmp.Or(path, t.path)) {
+		if file := t.os.Join(folder, name); t.fileExists(file) {
+			return file
+		}
+	}
+	return ""
 }
 
 // newerRuntime runs the same program with another runtime. A program that comes

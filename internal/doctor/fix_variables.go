@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // Values of variables are never read here. What is written into a file is a
@@ -279,10 +280,17 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 			}
 		}
 	}
-	does := "sign in to the server again"
-	switch name := t.secretVariable(); {
+	does, run := "sign in to the server again", ""
+	switch name, header := t.secretVariable(), t.secretHeader(); {
+	case t.server == nil && t.evidence().HTTPStatus != 0:
+		does = "send it a token that it accepts: --header 'Authorization: Bearer TOKEN'"
+	case header != nil:
+		does = fmt.Sprintf("renew the value of the header %q at %s", header.Name.Text, place(header.Value.At))
 	case t.evidence().Challenge != "" && t.server != nil && t.server.URL.Path != nil:
 		does = fmt.Sprintf("sign in to %q through %s", t.c.Name, t.client.Name)
+		if t.client.SignIn != "" {
+			run = t.client.SignIn + " " + t.quote(t.c.Name)
+		}
 	case name != "":
 		does = fmt.Sprintf("renew the value of %s", name)
 		t.help(name)
@@ -293,7 +301,20 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 	if t.f.Help != "" {
 		does += "; see " + t.f.Help
 	}
-	return or(fixes, never("sign_in", "", "%s", does))
+	return or(fixes, never("sign_in", run, "%s", does))
+}
+
+// secretHeader is the header of the entry that holds what was not accepted, or nil:
+// a client that was given one does not sign in by itself.
+func (t *treatment) secretHeader() *clientconfig.Pair {
+	if t.server == nil || t.evidence().HTTPStatus == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(t.server.Headers, func(h clientconfig.Pair) bool { return secret.Name(h.Name.Text) })
+	if i < 0 {
+		return nil
+	}
+	return &t.server.Headers[i]
 }
 
 // secretVariable is the variable of the entry that most likely holds what was not

@@ -70,7 +70,8 @@ func (d *Doctor) tellLost(c *Case, f *Finding) {
 	if c.server != nil && f.pieces.Variable == "" {
 		names = nil
 		for _, v := range d.known(c.server) {
-			if v.Required {
+			given := v.Given(func(name string) bool { return setsVariable(c.server, name) }, argvOf(c.server))
+			if !given && (v.Required || v.Secret && kind == fault.AuthFailed) {
 				names = append(names, v.Name)
 			}
 		}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ func (c *Case) Markdown(m Machine, home string) string {
 			b.WriteByte('\n')
 		}
 	}
-	if len(c.Stderr) > 0 {
+	if c.leftUnsaid() {
 		fmt.Fprintf(&b, "\nLast lines on stderr:\n\n%s\n", fence(c.Stderr))
 	}
 	text := secret.Scrub(b.String())
@@ -79,6 +80,13 @@ func (c *Case) Markdown(m Machine, home string) string {
 		text = strings.ReplaceAll(text, home, "~")
 	}
 	return text
+}
+
+// leftUnsaid reports whether there are last words that are not among the evidence.
+func (c *Case) leftUnsaid() bool {
+	return slices.ContainsFunc(c.Stderr, func(line string) bool {
+		return c.Cause == nil || !slices.Contains(c.Cause.Evidence, "stderr: "+line)
+	})
 }
 
 // classWords say who does it, to a reader who has not read what our classes are.

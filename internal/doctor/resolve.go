@@ -281,6 +281,13 @@ func (at *site) script(command []string) (index int, folder bool) {
 		}
 		return -1, false
 	}
+	if name == "java" {
+		i := slices.Index(command, "-jar") + 1
+		if i == 0 || i == len(command) {
+			return -1, false
+		}
+		return i, false
+	}
 	if !slices.Contains(interpreters, strings.TrimRight(name, "0123456789.")) && !slices.Contains(interpreters, name) {
 		return -1, false
 	}
@@ -325,7 +332,7 @@ func npxAsks(s *clientconfig.Server, l launch) (Finding, bool) {
 	}
 	f := resolving(kindNpxWithoutYes, Warning, s, argument(s, l.at))
 	f.pieces.Command, f.pieces.Package = l.words[0], l.id
-	f.Explanation = "Without -y npx asks before it installs the package for the first time, and nobody can answer."
+	f.Explanation = "Without -y npx may ask before it installs the package for the first time, and nobody can answer."
 	return f, true
 }
 

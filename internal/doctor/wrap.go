@@ -113,6 +113,10 @@ func (d *Doctor) reasonNotToWrap(c *Case) string {
 		return "the file cannot be read by its client"
 	case c.State == SignIn:
 		return "the client signs in to it itself, which mcpmend cannot do yet"
+	case c.State == InUse:
+		return "a running copy is in the way; end that, and try again"
+	case c.State == Pending:
+		return "waits for your approval; mcpmend check says what it would run"
 	case c.State != Healthy && c.State != Degraded:
 		return fmt.Sprintf("is %s; mend it first", c.State)
 	case c.saw == nil:

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,9 +86,9 @@ var (
 	composeOverrides = []string{"compose.override.yml", "compose.override.yaml", "docker-compose.override.yml", "docker-compose.override.yaml"}
 )
 
-// PublishedPorts reads the compose files of a folder as docker compose would,
-// with the override file, the .env file, profiles and included files. It starts
-// nothing, asks no network, and reads regular files below dir only. A folder
+// PublishedPorts reads the compose files of a folder as docker compose would, with
+// COMPOSE_FILE, the override file, the .env file, profiles and included files. It
+// starts nothing, asks no network, and reads regular files below dir only. A folder
 // without compose files has no ports, which is no error.
 //
 // An error names the file and not what is wrong in it: that could quote a value.
@@ -101,15 +102,14 @@ func PublishedPorts(ctx context.Context, dir string) (Ports, error) {
 	}
 	quietCompose()
 	c := composeReader{root: dir, seen: make(map[string]bool)}
-	main := firstOf(dir, composeNames)
-	if main == "" {
+	env := c.environment(dir, ownEnviron())
+	files := composeFiles(dir, env)
+	if len(files) == 0 {
 		return nil, nil
 	}
-	files := []string{main}
-	if override := firstOf(dir, composeOverrides); override != "" {
-		files = append(files, override)
+	if first := filepath.Dir(files[0]); first != dir { // paths count from there
+		dir, env = first, c.environment(first, env)
 	}
-	env := c.environment(dir, ownEnviron())
 	if err := c.read(ctx, dir, files, env, 0); err != nil {
 		return nil, err
 	}
@@ -118,6 +118,31 @@ func PublishedPorts(ctx context.Context, dir string) (Ports, error) {
 
 // quietCompose keeps the loader from writing its warnings to our standard error.
 var quietCompose = sync.OnceFunc(func() { logrus.SetOutput(io.Discard) })
+
+// composeFiles are those that COMPOSE_FILE names, or those that are found.
+func composeFiles(dir string, env types.Mapping) []string {
+	var files []string
+	separator := cmp.Or(env["COMPOSE_PATH_SEPARATOR"], string(os.PathListSeparator))
+	for name := range strings.SplitSeq(env["COMPOSE_FILE"], separator) {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		files = append(files, name)
+	}
+	if len(files) > 0 {
+		return files
+	}
+	if main := firstOf(dir, composeNames); main != "" {
+		files = append(files, main)
+		if override := firstOf(dir, composeOverrides); override != "" {
+			files = append(files, override)
+		}
+	}
+	return files
+}
 
 func firstOf(dir string, names []string) string {
 	for _, name := range names {

@@ -67,6 +67,13 @@ services:
 			".env":         "MCPMEND_TEST_DB_PORT=54399\n",
 			"compose.yaml": "services:\n  db:\n    image: x\n    ports: ['${MCPMEND_TEST_DB_PORT}:5432', '${MCPMEND_TEST_UNSET:-7000}:7001']\n    env_file: [missing.env]\n"},
 			[]string{"db :54399:5432/tcp compose.yaml:2", "db :7000:7001/tcp compose.yaml:2"}},
+		{"the files that COMPOSE_FILE names", map[string]string{
+			".env":            "COMPOSE_PATH_SEPARATOR=,\nCOMPOSE_FILE=docker/base.yml, docker/dev.yml\nMCPMEND_TEST_DB_PORT=54399\n",
+			"compose.yaml":    "services:\n  no:\n    image: x\n    ports: ['1:1']\n",
+			"docker/base.yml": "include: [more.yml]\nservices:\n  db:\n    image: x\n    ports: ['5432:5432']\n",
+			"docker/dev.yml":  "services:\n  db:\n    ports: !override ['${MCPMEND_TEST_DB_PORT}:5432']\n",
+			"docker/more.yml": "services:\n  c:\n    image: x\n    ports: ['3:3']\n"},
+			[]string{"db :54399:5432/tcp docker/dev.yml:2", "c :3:3/tcp docker/more.yml:2"}},
 		{"profiles", map[string]string{
 			".env":         "COMPOSE_PROFILES=tools, other\n",
 			"compose.yaml": "services:\n  db:\n    image: x\n    ports: ['1:1']\n  on:\n    image: x\n    profiles: [tools]\n    ports: ['2:2']\n  off:\n    image: x\n    profiles: [debug]\n    ports: ['3:3']\n"},
@@ -126,6 +133,15 @@ func TestABrokenComposeFileIsAnErrorWithoutItsValues(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "compose.yaml") {
 			t.Errorf("%s: %v, %v", name, ports, err)
 		}
+	}
+}
+
+func TestAComposeFileThatDotenvNamesOutsideOfTheProjectIsNotRead(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	plant(t, outside, map[string]string{"compose.yaml": "services: {a: {image: x, ports: ['1:1']}}\n"})
+	plant(t, dir, map[string]string{".env": "COMPOSE_FILE=" + filepath.Join(outside, "compose.yaml") + "\n"})
+	if ports, err := PublishedPorts(t.Context(), dir); err == nil || ports != nil {
+		t.Errorf("got %+v, %v; want nothing of another folder", ports, err)
 	}
 }
 

@@ -38,6 +38,8 @@ func TestTheLoginShellSaysItsPath(t *testing.T) {
 		"bash":         {"bash", map[string]string{".bash_profile": ". ~/.bashrc\n", ".bashrc": "export PATH=/from/rc:$PATH\n"}},
 		"zsh":          {"zsh", map[string]string{".zshrc": "export PATH=/from/rc:$PATH\n"}},
 		"fish":         {"fish", map[string]string{".config/fish/config.fish": "set -gx PATH /from/rc $PATH\n"}},
+		"zsh, noise":   {"zsh", map[string]string{".zshenv": noise, ".zprofile": "export PATH=/from/rc:$PATH\n", ".zshrc": "PROMPT='%~ '; read answer\n"}},
+		"fish, noise":  {"fish", map[string]string{".config/fish/config.fish": noise + "set -gx PATH /from/rc $PATH; read answer\n"}},
 		"noise before": {"bash", map[string]string{".bash_profile": noise + "export PATH=/from/rc:$PATH\n"}},
 		"noise after":  {"bash", map[string]string{".bash_profile": "export PATH=/from/rc:$PATH\ntrap 'echo bye; echo PATH=/wrong' EXIT\n"}},
 		"much noise":   {"bash", map[string]string{".bash_profile": "head -c 300000 /dev/zero | tr '\\0' x; export PATH=/from/rc:$PATH\n"}},
