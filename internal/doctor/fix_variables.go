@@ -205,27 +205,24 @@ func missingVariable(_ context.Context, t *treatment) []Fix {
 	if name == "" || t.server == nil {
 		return []Fix{t.setVariable(name)}
 	}
-	docker, isDocker := t.dockerRun()
 	_, inEntry := envOf(t.server, name)
 	inEnvironment := slices.Contains(t.names, name)
-	var fixes []Fix
-	passed := func() []Edit {
-		if isDocker && !docker.passes(name) {
-			return []Edit{t.setLine(docker.withLast("-e", name)...)}
-		}
-		return nil
+	var pass []Edit // into the container, if there is one
+	if d, ok := t.dockerRun(); ok && !d.passes(name) {
+		pass = []Edit{t.setLine(d.withLast("-e", name)...)}
 	}
-	switch edits := passed(); {
-	case edits != nil && (inEntry || inEnvironment && t.client.Inherits == "all"):
-		fixes = append(fixes, t.fix("docker_pass_env", Ask, fmt.Sprintf("add -e %s, so that docker passes it on into the container", name), edits...)...)
+	var fixes []Fix
+	switch {
+	case pass != nil && (inEntry || inEnvironment && t.client.Inherits == "all"):
+		fixes = append(fixes, t.fix("docker_pass_env", Ask, fmt.Sprintf("add -e %s, so that docker passes it on into the container", name), pass...)...)
 	case inEnvironment && !inEntry:
-		fixes = append(fixes, t.refer("reference_same_name", name, name, passed())...)
+		fixes = append(fixes, t.refer("reference_same_name", name, name, pass)...)
 	}
 	if !inEntry {
 		fixes = append(fixes, t.renamed(name)...)
 		for _, other := range nearNames(name, t.names) {
 			if other != name {
-				fixes = append(fixes, t.refer("reference_other_name", name, other, passed())...)
+				fixes = append(fixes, t.refer("reference_other_name", name, other, pass)...)
 			}
 		}
 	}

@@ -24,26 +24,21 @@ func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 // sources is what this machine knows that may help in a case. Most of it is looked
 // up only when a fix asks.
 func (d *Doctor) sources(c *Case) sources {
-	client := c.file.Client
-	if d.As != nil {
-		client = d.As
-	}
-	env := d.environment(client)
-	searched, _ := env.lookup("PATH")
+	client := d.client(c)
+	searched, _ := d.environment(client).lookup("PATH")
 	folders := []string{d.System.Project, filepath.Dir(c.file.Path)}
 	s := sources{
 		os: machine.OS(d.goos()), home: d.home(), system: d.System, project: d.System.Project,
 		self: d.Self, withheld: d.Withheld, path: searched, dotenv: machine.DotenvNames(folders...),
 		answers: listens, siblings: filesIn, usedBy: workedIn,
-		exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
-		ports:  func(ctx context.Context) machine.Ports { return composePorts(ctx, folders) },
+		exists:  func(path string) bool { _, err := os.Stat(path); return err == nil },
+		ports:   func(ctx context.Context) machine.Ports { return composePorts(ctx, folders) },
+		lost:    func(name string) bool { return d.whyWithout(client, name) != "" },
+		desktop: d.fromDesktop(client), waits: d.waits(client, c.server),
 	}
 	if d.Programs != nil {
 		s.programs = d.Programs.Find
 	}
-	s.lost = func(name string) bool { return d.whyWithout(client, name) != "" }
-	s.desktop = d.fromDesktop(client)
-	s.waits = d.waits(client, c.server)
 	for _, v := range d.ofClient(client).list {
 		if name, value, _ := strings.Cut(v, "="); value != "" {
 			s.names = append(s.names, name)
