@@ -121,11 +121,16 @@ func read(text string) clue {
 	return best
 }
 
+// readLine finds the strongest clue in one line. Programs that pass an error on put
+// their own words before it, so of clues that are equally sure the last one counts,
+// unless they share words: then the longer one does.
 func readLine(text string) clue {
 	var best clue
+	end := 0 // of the words that gave it
 	l := cut(text)
+	rules := index()
 	for i := range l.words {
-		for _, r := range index[l.words[i].lower] {
+		for _, r := range rules[l.words[i].lower] {
 			if r.sure < best.sure {
 				continue
 			}
@@ -134,9 +139,9 @@ func readLine(text string) clue {
 				continue
 			}
 			c := clue{kind: r.kind, sure: r.sure, weight: len(r.phrase.steps), pieces: f.pieces}
-			if c.outweighs(best) {
+			if c.outweighs(best) || c.kind != best.kind && c.sure == best.sure && f.from >= end {
 				c.because = strconv.Quote(printable(clip(l.text[l.words[f.from].start:l.words[f.to-1].end], maxName)))
-				best = c
+				best, end = c, f.to
 			}
 		}
 	}
@@ -154,6 +159,9 @@ func readStderr(e Evidence) clue {
 	named := make(map[Kind]Pieces) // what any line of that kind names
 	for i, text := range lines {
 		c := readLine(ends(text, maxLine))
+		if c.kind == "" {
+			continue
+		}
 		if isWarning(text) {
 			c.sure *= 0.7 // it went on after this
 		}
@@ -162,7 +170,7 @@ func readStderr(e Evidence) clue {
 		}
 		c.weight += 1000 + i
 		named[c.kind] = named[c.kind].with(c.pieces)
-		if c.kind != "" && c.outweighs(best) {
+		if c.outweighs(best) {
 			c.because = "stderr: " + c.because
 			best = c
 		}
@@ -183,7 +191,7 @@ func halfInstalled(lines []string) bool {
 	for _, l := range lines {
 		l = strings.ToLower(ends(l, maxLine))
 		missing = missing || strings.Contains(l, "cannot find module") || strings.Contains(l, "module_not_found")
-		below = below || strings.Contains(l, belowNpx) && npxFolder.MatchString(l)
+		below = below || strings.Contains(l, belowNpx) && npxFolder().MatchString(l)
 	}
 	return missing && below
 }

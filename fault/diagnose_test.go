@@ -41,7 +41,7 @@ func TestEveryPhraseIsShownByARealMessage(t *testing.T) {
 	for _, m := range messages(t) {
 		l := cut(m.text)
 		for i := range l.words {
-			for _, r := range index[l.words[i].lower] {
+			for _, r := range index()[l.words[i].lower] {
 				if _, ok := r.phrase.matchAt(&l, i); ok && string(r.kind) == m.kind {
 					shown[m.kind+" "+r.phrase.source] = true
 				}
@@ -75,6 +75,14 @@ func TestUnknownStaysUnknown(t *testing.T) {
 		"listening on port 4290, 403 files read",
 		"ENOENT: no such file or directory, open 'notes.txt'",
 		"the file was not found",
+		"Cannot find module '/srv/weather/node_modules/zod/index.js'",
+		"Unexpected end of JSON input",
+		"npm notice To update run: npm install -g npm@11.0.0",
+		"PREDICTED_VALUE is 3, MAX_ROWS is 10",
+		"the session was long and the answer empty",
+		"Error: Request failed with status code 404",
+		"500 Internal Server Error",
+		"TypeError: Cannot read properties of undefined (reading 'map')",
 	} {
 		if d := Diagnose(Evidence{Text: text}); d.Kind != Unknown || d.Confidence >= enough {
 			t.Errorf("Diagnose(%q) = %s (%.2f) because of %s, want unknown", text, d.Kind, d.Confidence, d.Because)
@@ -105,6 +113,8 @@ func TestTheRootCauseBeatsTheSymptom(t *testing.T) {
 			Stderr: []string{"warning: rate limit is not configured", "Error: listen EADDRINUSE: address already in use 127.0.0.1:3000"}}, PortInUse},
 		{"an exit without words", Evidence{Text: closed, Exited: true, ExitCode: 1}, ServerCrashed},
 		{"the shell's word for a missing program", Evidence{Text: closed, Exited: true, ExitCode: 127}, CommandNotFound},
+		{"the cause comes after those who passed it on", Evidence{Text: "Token refresh failed: dial tcp: connection refused"}, ConnectionRefused},
+		{"and a phrase within a longer one does not count", Evidence{Text: "Error: pg_config executable not found"}, MissingDependency},
 		{"killed", Evidence{Exited: true, Signal: "killed"}, ServerCrashed},
 		{"killed, seen through a shell", Evidence{Exited: true, ExitCode: 137}, ServerCrashed},
 		{"a connection cut in a call", Evidence{Errno: "ECONNRESET", Moment: AtCall}, ConnectionReset},

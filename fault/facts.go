@@ -20,7 +20,7 @@ func facts(e Evidence) []clue {
 	if f, ok := factOfStatus(e); ok {
 		add(f.kind, f.sure, "HTTP status "+strconv.Itoa(e.HTTPStatus))
 	}
-	if f, ok := rpcCodes[e.RPCCode]; ok {
+	if f, ok := factOfCode(e); ok {
 		add(f.kind, f.sure, "JSON-RPC code "+strconv.Itoa(e.RPCCode))
 	}
 	return found
@@ -187,6 +187,17 @@ var statuses = map[int]fact{
 	503: {ConnectionRefused, hint},
 	504: {Timeout, likely},
 	524: {Timeout, likely},
+}
+
+// factOfCode reads the code of an answer. The only method before a server has
+// introduced itself is the introduction, and one that does not know it speaks
+// something else than we do.
+func factOfCode(e Evidence) (fact, bool) {
+	if e.RPCCode == -32601 && e.Moment == AtHandshake {
+		return fact{ProtocolVersion, surely}, true
+	}
+	f, ok := rpcCodes[e.RPCCode]
+	return f, ok
 }
 
 // rpcCodes leaves out -32000 to -32019 and -32603, which mean what each

@@ -1,28 +1,20 @@
 package fault
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // frames are lines of a stack trace and what stands around them: where something
 // happened, and not what.
-var frames = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*at .+|^\s*File ".*", line \d+|^Traceback \(most recent call last\)|^\s*[\^~]+[\s\^~]*$` +
-		`|^Node\.js v\d|^(?:file://|node:|/|[A-Za-z]:\\)\S+:\d+$|^\s*(?:throw|raise) |^goroutine \d+ \[|^\s*[\[\]{}()]+,?$|^\s+\S+: .*,?$|^\s*\.\.\. \d+ more`)
-})
+var frames = lazily(`^\s*at .+|^\s*File ".*", line \d+|^Traceback \(most recent call last\)|^\s*[\^~]+[\s\^~]*$` +
+	`|^Node\.js v\d|^(?:file://|node:|/|[A-Za-z]:\\)\S+:\d+$|^\s*(?:throw|raise) |^goroutine \d+ \[|^\s*[\[\]{}()]+,?$|^\s+\S+: .*,?$|^\s*\.\.\. \d+ more`)
 
 // advice is what npm adds to every failure of a kind, below what happened.
-var advice = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^npm (?:error|ERR!)(?: \d+)?\s*(?:$|Note that you can also install|tarball, folder, http url|A complete log of this run|This is probably not a problem with npm)`)
-})
+var advice = lazily(`^npm (?:error|ERR!)(?: \d+)?\s*(?:$|Note that you can also install|tarball, folder, http url|A complete log of this run|This is probably not a problem with npm)`)
 
 // failing is in a line that says what failed, in whatever language.
-var failing = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b\w*(?:error|exception|fatal|panic|failed|cannot|denied)\b`)
-})
+var failing = lazily(`(?i)\b\w*(?:error|exception|fatal|panic|failed|cannot|denied)\b`)
 
 // Telling picks from what a program wrote last the lines that say what happened,
 // at most n: the one that the diagnosis came from first, or else the last that

@@ -287,10 +287,12 @@ var pieceForms = map[string]func(Pieces, string) (Pieces, bool){
 		return p, strings.Contains(strings.ToLower(s), "mcp")
 	},
 	"module":  func(p Pieces, s string) (Pieces, bool) { p.Package = s; return p, hasLetter(s) && !isFile(s) },
+	"script":  func(p Pieces, s string) (Pieces, bool) { p.Path = s; return p, isScript(s) },
 	"version": func(p Pieces, s string) (Pieces, bool) { p.Version = s; return p, strings.ContainsAny(s, "0123456789") },
 	"tool":    func(p Pieces, s string) (Pieces, bool) { p.Tool = s; return p, hasLetter(s) },
 	"address": Pieces.withAddress,
 	"number":  func(p Pieces, s string) (Pieces, bool) { _, err := strconv.Atoi(s); return p, err == nil },
+	"offset":  func(p Pieces, s string) (Pieces, bool) { n, err := strconv.Atoi(s); return p, err == nil && n > 0 },
 	"port": func(p Pieces, s string) (Pieces, bool) {
 		n, err := strconv.Atoi(s)
 		p.Port = n
@@ -377,6 +379,12 @@ func isFile(s string) bool {
 	}
 	_, ending, found := strings.Cut(s, ".")
 	return found && !slices.Contains([]string{"exe", "cmd", "bat"}, strings.ToLower(ending))
+}
+
+// isScript tells a program's own file, which an entry names, from a file of a package.
+func isScript(s string) bool {
+	rooted := strings.HasPrefix(s, "/") || len(s) > 2 && s[1] == ':'
+	return rooted && !strings.Contains(s, "node_modules")
 }
 
 // isFiller tells the words of a sentence from the name of a program, where a

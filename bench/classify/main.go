@@ -23,6 +23,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -33,6 +34,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 	"github.com/mcpmend/mcpmend/fault"
 )
 
@@ -42,24 +44,17 @@ const (
 )
 
 func main() {
+	o := program.Flags("the same; the whole run takes less than a second")
 	data := flag.String("data", filepath.Join("..", "shared", "data", "errors.jsonl"), "the messages, one JSON object per line")
-	out := flag.String("json", "", "write the figures to this `file` as well")
 	confuse := flag.Bool("confuse-held-out", false, "show which kinds of the held-out messages were mistaken; for reports, not for tuning")
-	flag.Bool("quick", false, "the same; the whole run takes less than a second")
-	flag.Parse()
-
-	r, err := run(*data)
-	if err == nil && *out != "" {
-		err = r.write(*out)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "classify:", err)
-		os.Exit(2)
-	}
-	r.print(os.Stdout, *confuse)
-	if !r.reached() {
-		os.Exit(1)
-	}
+	o.Main("classify", func(context.Context) (any, program.Verdict, error) {
+		r, err := run(*data)
+		if err != nil {
+			return nil, program.Failed, err
+		}
+		r.print(os.Stdout, *confuse)
+		return r, program.If(r.reached()), nil
+	})
 }
 
 type entry struct {
@@ -232,14 +227,6 @@ func (m kindScores) add(want, said string) {
 
 func (r *report) reached() bool {
 	return r.Evidence.Mcpmend.rightPct() >= wantRight && r.Evidence.Mcpmend.wrongPct() <= wantWrong
-}
-
-func (r *report) write(path string) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(b, '\n'), 0o644)
 }
 
 func (r *report) print(out io.Writer, confuseHeldOut bool) {

@@ -15,6 +15,7 @@
 //	grammar  comments, trailing commas and byte order marks: do we know who reads them?
 //	through  a server behind `mcpmend run` is connected, and was started by mcpmend
 //	shape    entries as people copy them: do we know which ones a client uses? (not with --quick)
+//	handed   variables of the client: do we know which ones its servers get? (not with --quick)
 //
 // It exits with 1 if anything is wrong or fewer than three clients connect through
 // mcpmend, and with 3 if a client could not be installed and nothing is wrong.
@@ -22,18 +23,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 	"github.com/mcpmend/mcpmend/bench/internal/realclient"
 )
 
@@ -55,6 +53,7 @@ var parts = []part{
 	{"grammar", grammar},
 	{"through", through},
 	{"shape", shape},
+	{"handed", handed},
 }
 
 // A finding is the answer.
@@ -96,25 +95,16 @@ type report struct {
 }
 
 func main() {
-	quick := flag.Bool("quick", false, "one kind of line ends instead of three; under 45 s")
+	o := program.Flags("one kind of line ends instead of three; under 45 s")
 	only := flag.String("only", "", "the clients to run, separated by commas")
-	out := flag.String("json", "", "write the findings to this file")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code, err := run(ctx, *quick, *only, *out)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "clients: error:", err)
-		os.Exit(2)
-	}
-	os.Exit(code)
+	o.Main("clients", func(ctx context.Context) (any, program.Verdict, error) { return run(ctx, o.Quick, *only) })
 }
 
-func run(ctx context.Context, quick bool, only, out string) (int, error) {
+func run(ctx context.Context, quick bool, only string) (any, program.Verdict, error) {
 	start := time.Now()
 	w, err := newWorld(ctx, quick)
 	if err != nil {
-		return 2, err
+		return nil, program.Failed, err
 	}
 	defer w.close()
 	var chosen []*realclient.Client
@@ -125,21 +115,12 @@ func run(ctx context.Context, quick bool, only, out string) (int, error) {
 	}
 	rep, err := ask(ctx, w, chosen)
 	if err != nil {
-		return 2, err
+		return nil, program.Failed, err
 	}
 	rep.Seconds = time.Since(start).Seconds()
-	verdict, code := rep.verdict(only != "")
-	rep.print(verdict)
-	if out != "" {
-		data, err := json.MarshalIndent(rep, "", "  ")
-		if err != nil {
-			return 2, err
-		}
-		if err := os.WriteFile(out, append(data, '\n'), 0o644); err != nil {
-			return 2, err
-		}
-	}
-	return code, nil
+	text, v := rep.verdict(only != "")
+	rep.print(text)
+	return rep, v, nil
 }
 
 // ask puts every question to every client, in the order of the table.
@@ -190,8 +171,8 @@ func askOne(ctx context.Context, w *world, c *realclient.Client) ([]*finding, er
 	}
 	var found []*finding
 	for _, p := range parts {
-		if w.quick && p.name == "shape" {
-			continue // a dozen starts of each client; it tests our table, not our writing
+		if w.quick && (p.name == "shape" || p.name == "handed") {
+			continue // a dozen starts of each client; they test our table, not our writing
 		}
 		start := time.Now()
 		f, err := p.run(ctx, w, c)
@@ -230,14 +211,14 @@ func (r *report) print(verdict string) {
 
 // verdict is the result in words and the exit code. With some of the clients only,
 // the goal for all of them does not count.
-func (r *report) verdict(some bool) (string, int) {
+func (r *report) verdict(some bool) (string, program.Verdict) {
 	switch {
 	case r.Wrong > 0:
-		return "FAILED", 1
+		return "FAILED", program.Missed
 	case r.Void > 0:
-		return fmt.Sprintf("VOID: %d clients could not be installed from npm", r.Void), 3
+		return fmt.Sprintf("VOID: %d clients could not be installed from npm", r.Void), program.Void
 	case r.Through < handshakeGoal && !some:
-		return fmt.Sprintf("FAILED: %d clients have to connect through mcpmend", handshakeGoal), 1
+		return fmt.Sprintf("FAILED: %d clients have to connect through mcpmend", handshakeGoal), program.Missed
 	}
-	return "ok", 0
+	return "ok", program.Reached
 }

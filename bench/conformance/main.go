@@ -3,7 +3,7 @@
 // check that went differently. Being a layer that nobody notices means that there
 // are none.
 //
-//	go run ./bench/conformance [--quick] [--json] [--client-binary COMMAND]
+//	go run ./bench/conformance [--quick] [--json FILE] [--client-binary COMMAND]
 //
 // The server is go-sdk's everything server, behind stdio and behind HTTP. The suite
 // only speaks HTTP, so a server behind stdio is compared with the same server on HTTP.
@@ -15,15 +15,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 	"github.com/mcpmend/mcpmend/bench/internal/rig"
 )
 
@@ -34,27 +32,17 @@ func main() {
 	if gateway := os.Getenv(gatewayVariable); gateway != "" {
 		os.Exit(clientThrough(gateway, os.Getenv(clientVariable), os.Args[len(os.Args)-1]))
 	}
-	quick := flag.Bool("quick", false, "only the server suite")
-	asJSON := flag.Bool("json", false, "print the result as JSON")
+	o := program.Flags("only the server suite")
 	clientBinary := flag.String("client-binary", "", "another client on mcpmend.Transport, called as COMMAND URL")
 	verbose := flag.Bool("v", false, "list the checks that do not pass directly, too")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	report, err := run(ctx, *quick, *clientBinary)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "conformance: error:", err)
-		os.Exit(2)
-	}
-	if *asJSON {
-		err = json.NewEncoder(os.Stdout).Encode(report)
-	} else {
+	o.Main("conformance", func(ctx context.Context) (any, program.Verdict, error) {
+		report, err := run(ctx, o.Quick, *clientBinary)
+		if err != nil {
+			return nil, program.Failed, err
+		}
 		report.print(*verbose)
-	}
-	if err != nil || report.Differences > 0 {
-		os.Exit(1)
-	}
+		return report, program.If(report.Differences == 0), nil
+	})
 }
 
 // A report is the outcome of all comparisons.

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcpmend/mcpmend/bench/internal/realclient"
 )
 
 // What mcpmend prints with --json, as far as it is judged. It is spelt out here
@@ -67,6 +69,10 @@ type verdict struct {
 	Asks      bool     `json:"asks"` // it should be mended when agreed to
 	HealedYes bool     `json:"healedYes"`
 	Notes     []string `json:"notes,omitempty"` // why it was not healed
+	// Differs is where the judge and mcpmend do not say the same of the server.
+	Differs []string `json:"judgedOtherwise,omitempty"`
+	// Real is what the real client said of the server in the end.
+	Real *realSays `json:"realClient,omitempty"`
 
 	Damaged []string `json:"damaged,omitempty"`
 	Ran     []string `json:"wrongProgramsRun,omitempty"`
@@ -87,18 +93,25 @@ type examiner struct {
 	setup *setup
 	v     *verdict
 
+	heals    bool               // or else it is only checked
+	real     *realclient.Client // the client of the set-up, if it is installed
 	original snapshot
 	contents map[string]bool // all that has stood in a file, which a backup may hold
 	approve  []string
 }
 
-func examine(ctx context.Context, t *tools, s *setup, dir string, random *rand.Rand, others []otherTool) *verdict {
+func examine(ctx context.Context, t *tools, s *setup, dir string, random *rand.Rand, others []otherTool, heals bool) *verdict {
 	v := &verdict{Name: s.Name, Client: s.Client, Auto: s.auto(), Asks: s.asks(), broken: !s.healthy(), leave: s.Leave, update: map[string]string{}}
 	start := time.Now()
 	defer func() { v.Secs = time.Since(start).Seconds() }()
 	w, err := newWorld(ctx, t, s, dir, random)
 	if err == nil {
-		e := &examiner{tools: t, world: w, setup: s, v: v, contents: map[string]bool{}}
+		e := &examiner{tools: t, world: w, setup: s, v: v, heals: heals, contents: map[string]bool{}}
+		for _, o := range others {
+			if o.client.Config == s.Client {
+				e.real = o.client
+			}
+		}
 		err = e.run(ctx)
 		err = errors.Join(err, w.close())
 	}
@@ -122,7 +135,10 @@ func (e *examiner) run(ctx context.Context) (err error) {
 	if err := e.check(ctx); err != nil {
 		return err
 	}
-	if e.setup.NoHeal == "" {
+	if err := e.secondOpinion(ctx, e.v.State); err != nil {
+		return err
+	}
+	if e.heals {
 		if err := e.heal(ctx); err != nil {
 			return err
 		}
@@ -513,7 +529,19 @@ func (e *examiner) healOnce(ctx context.Context, section string, want snapshot, 
 	if e.setup.Server == "" && len(found.Cases) > 0 && found.Cases[0].Cause == nil {
 		state = found.Cases[0].State
 	}
-	ok = written && slices.Contains(states, state)
+	why, err := e.ruling(ctx, state)
+	if err != nil {
+		return undo, false, err
+	}
+	if why != nil {
+		e.v.Notes = append(e.v.Notes, fmt.Sprintf("after heal %s the judge says: %v", strings.Join(flags, " "), why))
+	}
+	ok = written && slices.Contains(states, state) && why == nil
+	if ok {
+		if err := e.askReal(ctx); err != nil {
+			return undo, false, err
+		}
+	}
 	if !written {
 		e.v.Notes = append(e.v.Notes, "heal "+strings.Join(flags, " ")+" did not write")
 	}

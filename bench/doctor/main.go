@@ -4,52 +4,53 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 )
 
 //go:embed testdata/*.txtar
 var testdata embed.FS
 
 func main() {
-	var o options
-	flag.BoolVar(&o.quick, "quick", false, "one set-up of each sort, and no other clients")
+	o := options{Options: program.Flags("one set-up of each sort, and no other clients")}
 	flag.StringVar(&o.only, "only", "", "set-ups whose name holds one of these, separated by commas")
-	flag.BoolVar(&o.json, "json", false, "print JSON")
 	flag.BoolVar(&o.verbose, "v", false, "print what mcpmend said")
 	flag.BoolVar(&o.list, "list", false, "name the set-ups and stop")
 	flag.Uint64Var(&o.seed, "seed", 0, "seed of the secrets; 0 takes a new one")
 	flag.IntVar(&o.parallel, "parallel", 4, "set-ups at a time")
 	flag.StringVar(&o.with, "with", "", "other clients to ask: claude, gemini, opencode, codex, or all; \"none\" for none (default: all, none with --quick)")
 	flag.StringVar(&o.update, "update", "", "write what heal made of the files into the set-ups in this folder; read the difference before you keep it")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	code, err := o.run(ctx, os.Stdout)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "doctor: error: %v\n", err)
-		code = 2
-	}
-	os.Exit(code)
+	o.Main("doctor", func(ctx context.Context) (any, program.Verdict, error) {
+		r, err := o.run(ctx, os.Stdout)
+		switch {
+		case err != nil || r == nil: // r is nil for --list
+			return nil, program.Reached, err
+		case r.Void:
+			return r, program.Void, nil
+		}
+		return r, program.If(r.OK), nil
+	})
 }
 
 type options struct {
-	quick, json, verbose, list bool
-	only, with, update         string
-	seed                       uint64
-	parallel                   int
+	*program.Options
+	verbose, list      bool
+	only, with, update string
+	seed               uint64
+	parallel           int
 }
 
 // result is a whole run.
@@ -62,40 +63,40 @@ type result struct {
 	Void     bool       `json:"void"`
 }
 
-func (o options) run(ctx context.Context, out io.Writer) (int, error) {
+func (o options) run(ctx context.Context, out io.Writer) (*result, error) {
 	all, err := loadSetups(testdata)
 	if err != nil {
-		return 2, err
+		return nil, err
 	}
 	chosen := o.choose(all)
 	if o.list {
 		for _, s := range chosen {
 			fmt.Fprintf(out, "%-36s %s\n", s.Name, strings.Join(s.About, " "))
 		}
-		return 0, nil
+		return nil, nil
 	}
 	if len(chosen) == 0 {
-		return 2, fmt.Errorf("no set-up is called like %q", o.only)
+		return nil, fmt.Errorf("no set-up is called like %q", o.only)
 	}
 	for o.seed == 0 {
 		o.seed = rand.Uint64()
 	}
 	dir, err := os.MkdirTemp("", "doctor")
 	if err != nil {
-		return 2, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return 2, err
+		return nil, err
 	}
 	t, err := newTools(ctx, dir)
 	if err != nil {
-		return 2, err
+		return nil, err
 	}
 	defer t.release()
 	others, err := o.others(ctx)
 	if err != nil {
-		return 2, err
+		return nil, err
 	}
 	r := &result{Seed: o.seed}
 	r.Verdicts = o.examineAll(ctx, t, chosen, dir, others)
@@ -106,23 +107,10 @@ func (o options) run(ctx context.Context, out io.Writer) (int, error) {
 	r.count()
 	if o.update != "" {
 		if err := update(o.update, r.Verdicts); err != nil {
-			return 2, err
+			return nil, err
 		}
 	}
-	if o.json {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", " ")
-		err = enc.Encode(r)
-	} else {
-		err = r.print(out, o.verbose)
-	}
-	switch {
-	case r.Void:
-		return 3, err
-	case !r.OK:
-		return 1, err
-	}
-	return 0, err
+	return r, r.print(out, o.verbose)
 }
 
 func (o options) choose(all []*setup) []*setup {
@@ -130,7 +118,7 @@ func (o options) choose(all []*setup) []*setup {
 		if o.only != "" {
 			return !slices.ContainsFunc(strings.Split(o.only, ","), func(part string) bool { return strings.Contains(s.Name, part) })
 		}
-		return o.quick && !s.Quick
+		return o.Quick && !s.Quick
 	})
 }
 
@@ -138,13 +126,26 @@ func (o options) examineAll(ctx context.Context, t *tools, setups []*setup, dir 
 	verdicts := make([]*verdict, len(setups))
 	slots := make(chan struct{}, max(o.parallel, 1))
 	var wg sync.WaitGroup
-	for i, s := range setups {
-		slots <- struct{}{}
+	// The slow ones first, so that the others pass the time.
+	order := make([]int, len(setups))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(setups[b].Slow), len(setups[a].Slow)) })
+	for _, i := range order {
+		s := setups[i]
+		heals := s.Slow == "" || !o.Quick
+		waits := s.Slow != "" && heals // and needs no room
+		if !waits {
+			slots <- struct{}{}
+		}
 		wg.Go(func() {
-			defer func() { <-slots }()
+			if !waits {
+				defer func() { <-slots }()
+			}
 			// Secrets depend on the seed and the set-up, not on who comes first.
 			random := rand.New(rand.NewPCG(o.seed, uint64(i)+1))
-			verdicts[i] = examine(ctx, t, s, filepath.Join(dir, fmt.Sprint(i)), random, others)
+			verdicts[i] = examine(ctx, t, s, filepath.Join(dir, fmt.Sprint(i)), random, others, heals)
 			progress("%d of %d: %s", i+1, len(setups), s.Name)
 		})
 	}

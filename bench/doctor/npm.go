@@ -22,18 +22,22 @@ import (
 // npm gives this world a registry of its own, with packages that the real npx
 // installs and runs. The words are names of packages; "broken" leaves the first
 // one half installed, as a time-out in the middle does; "canary:NAME" is a package
-// that writes down that it was run.
+// that writes down that it was run; "library:NAME" has no program.
 func (w *world) npm(ctx context.Context, t *tools, words string) error {
 	if err := t.has("npx"); err != nil {
 		return err
 	}
-	archives := map[string][]byte{}
+	archives, bins := map[string][]byte{}, map[string]string{}
 	for _, word := range strings.Fields(words) {
 		name, canary := strings.CutPrefix(word, "canary:")
+		name, library := strings.CutPrefix(name, "library:")
 		if word == "broken" {
 			continue
 		}
-		data, err := w.archive(name, canary)
+		if !library {
+			bins[name] = "index.js"
+		}
+		data, err := w.archive(name, bins[name], canary)
 		if err != nil {
 			return err
 		}
@@ -50,7 +54,7 @@ func (w *world) npm(ctx context.Context, t *tools, words string) error {
 		case isFile && file != "":
 			_, _ = rw.Write(data)
 		default:
-			_ = json.NewEncoder(rw).Encode(packument(name, "http://"+r.Host, data))
+			_ = json.NewEncoder(rw).Encode(packument(name, bins[name], "http://"+r.Host, data))
 		}
 	}))
 	w.closers = append(w.closers, func() error { server.Close(); return nil })
@@ -60,13 +64,17 @@ func (w *world) npm(ctx context.Context, t *tools, words string) error {
 }
 
 // archive makes the package: a script in two files that becomes the patient.
-func (w *world) archive(name string, canary bool) ([]byte, error) {
+func (w *world) archive(name, bin string, canary bool) ([]byte, error) {
 	start := fmt.Sprintf("const { spawn } = require('child_process');\nconst c = spawn(%q, [], { stdio: 'inherit' });\nc.on('exit', code => process.exit(code ?? 1));\n", w.words["PATIENT"])
 	if canary {
 		start = fmt.Sprintf("require('fs').appendFileSync(%q, %q);\n", w.words["JOURNAL"], "package "+name+"\n")
 	}
+	manifest, err := json.Marshal(map[string]any{"name": name, "version": "1.0.0", "bin": programs(name, bin)})
+	if err != nil {
+		return nil, err
+	}
 	files := [][2]string{
-		{"package.json", fmt.Sprintf(`{"name":%q,"version":"1.0.0","bin":{%q:"index.js"}}`, name, name)},
+		{"package.json", string(manifest)},
 		{"index.js", "#!/usr/bin/env node\nrequire('./lib/start.js');\n"},
 		{"lib/start.js", start},
 	}
@@ -84,14 +92,22 @@ func (w *world) archive(name string, canary bool) ([]byte, error) {
 	if err := a.Close(); err != nil {
 		return nil, err
 	}
-	err := z.Close()
+	err = z.Close()
 	return b.Bytes(), err
 }
 
-func packument(name, base string, archive []byte) any {
+// programs are the commands of a package, of which a library has none.
+func programs(name, bin string) map[string]string {
+	if bin == "" {
+		return nil
+	}
+	return map[string]string{name: bin}
+}
+
+func packument(name, bin, base string, archive []byte) any {
 	one, all := sha1.Sum(archive), sha512.Sum512(archive)
 	version := map[string]any{
-		"name": name, "version": "1.0.0", "bin": map[string]string{name: "index.js"},
+		"name": name, "version": "1.0.0", "bin": programs(name, bin),
 		"dist": map[string]string{
 			"tarball": base + "/" + name + "/-/" + name + "-1.0.0.tgz", "shasum": hex.EncodeToString(one[:]),
 			"integrity": "sha512-" + base64.StdEncoding.EncodeToString(all[:]),

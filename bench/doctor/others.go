@@ -37,7 +37,7 @@ type otherSays struct {
 // is left out, and said so.
 func (o options) others(ctx context.Context) ([]otherTool, error) {
 	with := o.with
-	if with == "" && (o.quick || o.only != "") {
+	if with == "" && (o.Quick || o.only != "") {
 		with = "none"
 	}
 	var tools []otherTool

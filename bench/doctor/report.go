@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -28,6 +29,10 @@ type totals struct {
 	Ran     int `json:"wrongProgramsRun"`
 	Leaks   int `json:"secretsShown"`
 	Touched int `json:"touched"`
+	Differs int `json:"judgedOtherwise"`
+	// Of those that the real client was asked about after healing.
+	Asked     int `json:"realClientsAsked"`
+	Connected int `json:"realClientsConnected"`
 }
 
 // count adds up. A set-up that mcpmend did not get through counts as all wrong.
@@ -58,11 +63,14 @@ func (r *result) count() {
 		add(&t.Ran, len(v.Ran) > 0)
 		add(&t.Leaks, len(v.Leaks) > 0)
 		add(&t.Touched, len(v.Touched) > 0)
+		add(&t.Differs, len(v.Differs) > 0)
+		add(&t.Asked, v.Real != nil)
+		add(&t.Connected, v.Real != nil && v.Real.Connected)
 	}
 	most := func(n, of int) bool { return 100*n >= 95*of }
 	r.Void = 10*t.Void > len(r.Verdicts)
 	r.OK = most(t.Right, t.Setups) && most(t.Well, t.Setups) && most(t.Healed, t.Auto) && most(t.Agreed, t.Asks) &&
-		t.Damaged+t.Ran+t.Leaks+t.Touched+t.Failed == 0 &&
+		t.Damaged+t.Ran+t.Leaks+t.Touched+t.Failed+t.Differs == 0 && t.Connected == t.Asked &&
 		!slices.ContainsFunc(r.Feats, func(f feat) bool { return !f.OK })
 }
 
@@ -90,6 +98,7 @@ func (r *result) print(w io.Writer, verbose bool) error {
 	}
 	r.printWrong(w, verbose)
 	r.printOthers(w)
+	r.printReal(w)
 	for _, f := range r.Feats {
 		fmt.Fprintf(w, "%-7s %s: %s\n", map[bool]string{true: "ok", false: "FAILED"}[f.OK], f.Name, f.Text)
 	}
@@ -101,9 +110,9 @@ func (r *result) print(w io.Writer, verbose bool) error {
 	if r.Void {
 		verdict = "VOID, too many set-ups cannot be made on this machine"
 	}
-	_, err := fmt.Fprintf(w, "set-ups %d (broken %d, must not be touched %d, void %d) · right cause %s · all else right, too %s · healed unasked %s · healed when agreed %s · files damaged %d · wrong programs run %d · secrets shown %d · touched %d · crashed %d · seed %d · %s\n",
+	_, err := fmt.Fprintf(w, "set-ups %d (broken %d, must not be touched %d, void %d) · right cause %s · all else right, too %s · healed unasked %s · healed when agreed %s · files damaged %d · wrong programs run %d · secrets shown %d · touched %d · judged otherwise %d · real clients connect after healing %d/%d · crashed %d · seed %d · %s\n",
 		t.Setups, t.Broken, t.Leave, t.Void, of(t.Right, t.Setups), of(t.Well, t.Setups), of(t.Healed, t.Auto), of(t.Agreed, t.Asks),
-		t.Damaged, t.Ran, t.Leaks, t.Touched, t.Failed, r.Seed, verdict)
+		t.Damaged, t.Ran, t.Leaks, t.Touched, t.Differs, t.Connected, t.Asked, t.Failed, r.Seed, verdict)
 	return err
 }
 
@@ -118,6 +127,29 @@ func mark(right bool) string {
 		return ""
 	}
 	return " WRONG"
+}
+
+// printReal is what became of the healing in the eyes of the clients themselves.
+func (r *result) printReal(w io.Writer) {
+	asked, connected := map[string]int{}, map[string]int{}
+	for _, v := range r.Verdicts {
+		if v.Real != nil {
+			asked[v.Real.Client]++
+			if v.Real.Connected {
+				connected[v.Real.Client]++
+			}
+		}
+	}
+	if len(asked) == 0 {
+		return
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "healed in the file of\tset-ups\tit says connected")
+	for _, client := range slices.Sorted(maps.Keys(asked)) {
+		fmt.Fprintf(tw, "%s\t%d\t%d\n", client, asked[client], connected[client])
+	}
+	_ = tw.Flush()
+	fmt.Fprintln(w)
 }
 
 func (r *result) printWrong(w io.Writer, verbose bool) {
@@ -140,10 +172,13 @@ func (r *result) printWrong(w io.Writer, verbose bool) {
 		for _, group := range []struct {
 			name string
 			of   []string
-		}{{"DAMAGED", v.Damaged}, {"RAN", v.Ran}, {"SECRET", v.Leaks}} {
+		}{{"DAMAGED", v.Damaged}, {"RAN", v.Ran}, {"SECRET", v.Leaks}, {"JUDGED OTHERWISE", v.Differs}} {
 			for _, x := range group.of {
 				lines = append(lines, group.name+": "+x)
 			}
+		}
+		if v.Real != nil && !v.Real.Connected {
+			lines = append(lines, fmt.Sprintf("%s does not connect to it: %s", v.Real.Client, v.Real.Text))
 		}
 		if len(lines) == 0 && !verbose {
 			continue

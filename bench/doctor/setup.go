@@ -46,9 +46,10 @@ type setup struct {
 	Needs []string
 	// Approve: the command of a project file is approved before it is judged.
 	Approve bool
-	// Quick set-ups are run with --quick. NoHeal ones are only checked, for the reason given.
-	Quick  bool
-	NoHeal string
+	// Quick set-ups are run with --quick. Slow ones are only checked then, for the reason
+	// given, and otherwise healed beside the others: they mostly wait.
+	Quick bool
+	Slow  string
 	// StandIn says what could not be had here and is imitated.
 	StandIn string
 	// Leave: nothing may be changed, whatever was agreed to.
@@ -140,8 +141,8 @@ func (s *setup) set(key, value string) error {
 		s.Quick = value == "yes"
 	case "leave":
 		s.Leave = value == "yes"
-	case "no-heal":
-		s.NoHeal = value
+	case "slow":
+		s.Slow = value
 	case "stand-in":
 		s.StandIn = value
 	case "alone":

@@ -472,7 +472,7 @@ func (s snapshot) differences(want snapshot) []string {
 
 // run runs a program in this world and returns all that it said.
 func (w *world) run(ctx context.Context, argv ...string) (*spoken, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = w.path("project"), w.env

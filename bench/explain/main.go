@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -14,32 +15,29 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcpmend/mcpmend/arguments"
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 	"github.com/mcpmend/mcpmend/bench/internal/toolset"
 	"github.com/tiktoken-go/tokenizer"
 )
 
 func main() {
-	var o options
+	o := options{Options: program.Flags("every tenth case")}
 	flag.StringVar(&o.tools, "tools", "../shared/data/repair/tools.jsonl", "tools, one JSON object per line")
 	flag.StringVar(&o.cases, "cases", "../shared/data/repair/cases.jsonl", "cases, one JSON object per line")
 	flag.StringVar(&o.catalogs, "catalogs", "", "tool names by project (default: catalogs.json beside the tools)")
 	flag.StringVar(&o.show, "show", "", "print the texts for cases of this kind")
-	flag.BoolVar(&o.quick, "quick", false, "every tenth case")
-	flag.BoolVar(&o.json, "json", false, "print JSON")
-	flag.Parse()
-	ok, err := o.run(os.Stdout)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "explain: error: %v\n", err)
-		os.Exit(2)
-	}
-	if !ok {
-		os.Exit(1)
-	}
+	o.Main("explain", func(context.Context) (any, program.Verdict, error) {
+		r, err := o.run(os.Stdout)
+		if err != nil {
+			return nil, program.Failed, err
+		}
+		return r, program.If(r.OK), r.print(os.Stdout)
+	})
 }
 
 type options struct {
+	*program.Options
 	tools, cases, catalogs, show string
-	quick, json                  bool
 }
 
 // level is the measure of one form of the errors.
@@ -66,51 +64,51 @@ type result struct {
 	OK              bool     `json:"ok"`
 }
 
-func (o options) run(w io.Writer) (bool, error) {
+func (o options) run(w io.Writer) (*result, error) {
 	tools, err := toolset.Lines[toolset.Tool](o.tools)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	cases, err := toolset.Lines[toolset.Case](o.cases)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if o.catalogs == "" {
 		o.catalogs = filepath.Join(filepath.Dir(o.tools), "catalogs.json")
 	}
 	data, err := os.ReadFile(o.catalogs)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	var catalogs map[string][]string
 	if err := json.Unmarshal(data, &catalogs); err != nil {
-		return false, err
+		return nil, err
 	}
 	codec, err := tokenizer.Get(tokenizer.O200kBase)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	byID := map[string]toolset.Tool{}
 	for _, t := range tools {
 		byID[t.ID] = t
 	}
 	cache := arguments.NewCache(0)
-	res := result{Levels: []*level{{Name: "compact"}, {Name: "second time"}, {Name: "full"}}, Tools: len(tools)}
+	res := &result{Levels: []*level{{Name: "compact"}, {Name: "second time"}, {Name: "full"}}, Tools: len(tools)}
 	if err := res.examples(tools, cache); err != nil {
-		return false, err
+		return nil, err
 	}
 	for i, c := range cases {
 		// Formats are warnings: such a call is sent, and there is no error.
-		if c.Verdict != "must_not_repair" || c.ValidatorMode == "assert_format" || o.quick && i%10 != 0 {
+		if c.Verdict != "must_not_repair" || c.ValidatorMode == "assert_format" || o.Quick && i%10 != 0 {
 			continue
 		}
 		tool, ok := byID[c.ToolID]
 		if !ok {
-			return false, fmt.Errorf("%s: no tool %q in this set", c.ID, c.ToolID)
+			return nil, fmt.Errorf("%s: no tool %q in this set", c.ID, c.ToolID)
 		}
 		schema, err := cache.Compile(tool.InputSchema)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		for n, l := range res.Levels {
 			say := func() string {
@@ -125,7 +123,7 @@ func (o options) run(w io.Writer) (bool, error) {
 			}
 			tokens, _, err := codec.Encode(text)
 			if err != nil {
-				return false, err
+				return nil, err
 			}
 			l.add(c, text, len(tokens))
 			if n == 0 && o.show == c.Kind {
@@ -138,12 +136,7 @@ func (o options) run(w io.Writer) (bool, error) {
 	}
 	compact := res.Levels[0]
 	res.OK = compact.Mean <= 60 && compact.P95 <= 100 && 1000*compact.Hints >= 995*compact.Errors && res.InvalidExamples == 0 && res.Unstable == 0
-	if o.json {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", " ")
-		return res.OK, enc.Encode(res)
-	}
-	return res.OK, res.print(w)
+	return res, nil
 }
 
 // examples makes one for every tool and has it checked.
@@ -211,6 +204,8 @@ func (r *result) print(w io.Writer) error {
 	if !r.OK {
 		gate = "FAILED"
 	}
-	_, err := fmt.Fprintf(w, "gate (compact: mean <= 60, p95 <= 100, hint >= 99.5 %%; no invalid example): %s\n", gate)
+	c := r.Levels[0]
+	_, err := fmt.Fprintf(w, "explain: compact errors of %.1f tokens in the mean and %d at p95, hint present in %.2f %%, %d invalid examples; goal of mean <= 60, p95 <= 100, hint >= 99.5 %%, none invalid: %s\n",
+		c.Mean, c.P95, 100*float64(c.Hints)/float64(max(c.Errors, 1)), r.InvalidExamples, gate)
 	return err
 }

@@ -12,11 +12,12 @@ import (
 
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
 	"github.com/mcpmend/mcpmend/bench/faults/system"
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 )
 
 // bench is one run of the benchmark.
 type bench struct {
-	quick       bool
+	*program.Options
 	calls       int
 	seed        int64
 	only        []string
@@ -24,7 +25,6 @@ type bench struct {
 	mendBinary  string
 	npm         bool
 	custom      []string
-	jsonFile    string
 	svgFile     string
 	soak        time.Duration
 	jobs        int
@@ -67,7 +67,7 @@ func (b *bench) main(ctx context.Context) (int, error) {
 	}
 	if b.calls == 0 {
 		b.calls = 100_000
-		if b.quick {
+		if b.Quick {
 			b.calls = 2000
 		}
 	}
@@ -113,19 +113,19 @@ func (b *bench) selected(s Scenario) bool {
 	if len(b.only) > 0 {
 		return slices.ContainsFunc(b.only, func(p string) bool { return strings.HasPrefix(s.ID, p) })
 	}
-	return !b.quick || s.Quick
+	return !b.Quick || s.Quick
 }
 
 // plays reports whether a system runs a row. How far annotations are trusted
 // makes a difference only in the bulk rows, and in a quick run a few must do.
 func (b *bench) plays(s Scenario, sys *system.System) bool {
-	if b.quick && s.Timed {
+	if b.Quick && s.Timed {
 		return sys.Name == "mcpmend" // it is the only one with a promise to keep there
 	}
 	if sys.Trust == oracle.TrustNone {
 		return true
 	}
-	if b.quick {
+	if b.Quick {
 		return slices.Contains([]string{"Z00", "A03", "A04", "C07", "D05"}, s.ID)
 	}
 	return s.Bulk

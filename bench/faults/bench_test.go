@@ -13,6 +13,7 @@ import (
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
 	"github.com/mcpmend/mcpmend/bench/faults/standin"
 	"github.com/mcpmend/mcpmend/bench/faults/system"
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 )
 
 // TestMain lets the test binary play the roles that the program plays.
@@ -37,7 +38,7 @@ func play(t *testing.T, id string, build func(self string) *system.System, n int
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{quick: true, seed: 1, self: self, dir: t.TempDir()}
+	b := &bench{Options: &program.Options{Quick: true}, seed: 1, self: self, dir: t.TempDir()}
 	for _, s := range matrix() {
 		if s.ID != id {
 			continue

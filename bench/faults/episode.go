@@ -74,7 +74,7 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 			return nil, errNotOffered
 		}
 	}
-	e := &Episode{Scenario: sc, System: sys, N: n, Quick: b.quick}
+	e := &Episode{Scenario: sc, System: sys, N: n, Quick: b.Quick}
 	e.Era = sc.Eras[n%len(sc.Eras)]
 	e.Rand = rand.New(rand.NewPCG(uint64(b.seed), stream(fmt.Sprint(sc.ID, n))))
 	dir, err := os.MkdirTemp(b.dir, fmt.Sprintf("%s-%d-", sc.ID, n))

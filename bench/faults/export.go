@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"os"
@@ -14,14 +13,8 @@ import (
 
 // write leaves the report in the files that were asked for.
 func (b *bench) write() error {
-	if b.jsonFile != "" {
-		data, err := json.MarshalIndent(b.export(), "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(b.jsonFile, append(data, '\n'), 0o644); err != nil {
-			return err
-		}
+	if err := b.Write(b.export()); err != nil {
+		return err
 	}
 	if b.svgFile != "" {
 		return os.WriteFile(b.svgFile, []byte(b.picture()), 0o644)
@@ -81,7 +74,7 @@ func (b *bench) export() map[string]any {
 		totals[s.Name] = exportScore(t, false)
 	}
 	return map[string]any{
-		"seed": b.seed, "quick": b.quick, "calls": b.calls, "took_s": time.Since(b.begun).Seconds(),
+		"seed": b.seed, "quick": b.Quick, "calls": b.calls, "took_s": time.Since(b.begun).Seconds(),
 		"machine": fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
 		"rows":    rows, "totals": totals, "absent": b.absent, "void": b.void(), "summary": b.summary(),
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/system"
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 )
 
 func main() {
@@ -42,10 +43,9 @@ const (
 )
 
 func run() int {
-	b := &bench{}
+	b := &bench{Options: program.Flags("a representative run in under 45 seconds")}
 	var only, with string
 	var suts multi
-	flag.BoolVar(&b.quick, "quick", false, "a representative run in under 45 seconds")
 	flag.IntVar(&b.calls, "calls", 0, "faulted calls of mcpmend to aim for (default 100000; 2000 with --quick); the others get a fifth")
 	flag.Int64Var(&b.seed, "seed", 1, "everything random follows from it")
 	flag.StringVar(&only, "only", "", "run these scenarios only, such as A03,C05 or B")
@@ -53,7 +53,6 @@ func run() int {
 	flag.StringVar(&b.mendBinary, "mcpmend", "", "the mcpmend binary (default: built from this repository)")
 	flag.StringVar(&with, "with", "", "npm: install and include the pinned proxies that npm offers")
 	flag.Var(&suts, "sut", "NAME=command ... of another system; {command} or {url} stands for the server")
-	flag.StringVar(&b.jsonFile, "json", "", "write everything to this file")
 	flag.StringVar(&b.svgFile, "svg", "", "draw outcomes per system into this file")
 	flag.DurationVar(&b.soak, "soak", 0, "instead of the matrix, a random fault each second for so long")
 	flag.IntVar(&b.jobs, "j", 8, "episodes at a time")

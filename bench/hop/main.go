@@ -1,7 +1,7 @@
 // Command hop measures what one hop through mcpmend costs, beside what it costs at
 // least and what it costs if messages are decoded and encoded again.
 //
-//	go run ./bench/hop [--quick] [--json] [--only stdio,http,memory]
+//	go run ./bench/hop [--quick] [--json FILE] [--only stdio,http,memory]
 //
 // The same calls go to the same server in five ways:
 //
@@ -18,58 +18,35 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 	"github.com/mcpmend/mcpmend/bench/internal/rig"
-)
-
-// Exit codes.
-const (
-	exitMissed = 1 // a goal was not reached
-	exitError  = 2
-	exitVoid   = 3 // the machine was too restless to say
 )
 
 func main() {
 	if len(os.Args) > 1 && gateways[os.Args[1]] != nil {
 		if err := gateways[os.Args[1]](os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, "hop:", err)
-			os.Exit(exitError)
+			os.Exit(int(program.Failed))
 		}
 		return
 	}
-	quick := flag.Bool("quick", false, "shorter blocks, no 1 MB results and fewer sessions; a goal is missed only if the interval excludes it")
-	asJSON := flag.Bool("json", false, "print the result as JSON")
+	o := program.Flags("shorter blocks, no 1 MB results and fewer sessions; a goal is missed only if the interval excludes it")
 	only := flag.String("only", "stdio,http,memory", "what to measure, separated by commas")
-	flag.Parse()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	rep, err := run(ctx, *quick, strings.Split(*only, ","))
-	// What was measured before an error is worth seeing.
-	if *asJSON {
-		err = errors.Join(err, json.NewEncoder(os.Stdout).Encode(rep))
-	} else {
+	o.Main("hop", func(ctx context.Context) (any, program.Verdict, error) {
+		rep, err := run(ctx, o.Quick, strings.Split(*only, ","))
 		rep.print(os.Stdout)
-	}
-	switch {
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "hop: error:", err)
-		os.Exit(exitError)
-	case rep.Void:
-		os.Exit(exitVoid)
-	case len(rep.Missed) > 0:
-		os.Exit(exitMissed)
-	}
+		if rep.Void { // the machine was too restless to say
+			return rep, program.Void, err
+		}
+		return rep, program.If(len(rep.Missed) == 0), err
+	})
 }
 
 // world holds the programs.

@@ -14,8 +14,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -24,6 +22,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/bench/internal/interleave"
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 	"github.com/mcpmend/mcpmend/bench/internal/rig"
 	"github.com/mcpmend/mcpmend/internal/guard"
 	"github.com/mcpmend/mcpmend/internal/wire"
@@ -35,15 +34,11 @@ const (
 )
 
 func main() {
-	quick := flag.Bool("quick", false, "fewer and shorter blocks")
-	out := flag.String("json", "", "write the figures to this file")
-	flag.Parse()
-	code, err := run(*quick, *out)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "isolation:", err)
-		os.Exit(2)
-	}
-	os.Exit(code)
+	o := program.Flags("fewer and shorter blocks")
+	o.Main("isolation", func(ctx context.Context) (any, program.Verdict, error) {
+		f, v, err := run(ctx, o.Quick)
+		return f, v, err
+	})
 }
 
 // figures are what a run comes to.
@@ -56,45 +51,38 @@ type figures struct {
 	Void     bool                `json:"void"`
 }
 
-func run(quick bool, out string) (int, error) {
-	ctx := context.Background()
+func run(ctx context.Context, quick bool) (f figures, v program.Verdict, err error) {
 	r, err := rig.Open()
 	if err != nil {
-		return 2, err
+		return f, program.Failed, err
 	}
 	small, err := r.Go(ctx, rig.Small)
 	if err != nil {
-		return 2, err
+		return f, program.Failed, err
 	}
 	rounds, block := 30, 1500*time.Millisecond
 	if quick {
 		rounds, block = interleave.MinRounds, 400*time.Millisecond
 	}
-	f, err := measure(ctx, small, rounds, block)
+	f, err = measure(ctx, small, rounds, block)
 	if err != nil {
-		return 2, err
+		return f, program.Failed, err
 	}
 	fmt.Printf("%d calls to %d good servers, %d rounds\n", f.Calls, servers-1, rounds)
 	fmt.Printf("p50 with a bad neighbour / without: %.3f (%.3f to %.3f)\n", f.P50.Median, f.P50.Low, f.P50.High)
 	fmt.Printf("p99 with a bad neighbour / without: %.3f (%.3f to %.3f)\n", f.P99.Median, f.P99.Low, f.P99.High)
 	fmt.Printf("p99 without / without:              %.3f (%.3f to %.3f)\n", f.Self.Median, f.Self.Low, f.Self.High)
-	if out != "" {
-		data, _ := json.MarshalIndent(f, "", "  ")
-		if err := os.WriteFile(out, append(data, '\n'), 0o644); err != nil {
-			return 2, err
-		}
-	}
-	verdict, code := "ok", 0
+	verdict := "ok"
 	switch {
 	case f.Failures > 0:
-		verdict, code = "FAILED: calls to good servers failed", 1
+		verdict, v = "FAILED: calls to good servers failed", program.Missed
 	case f.Void:
-		verdict, code = "VOID: the control differs from itself", 3
+		verdict, v = "VOID: the control differs from itself", program.Void
 	case f.P99.Low > goal:
-		verdict, code = "FAILED: the bad neighbour is felt", 1
+		verdict, v = "FAILED: the bad neighbour is felt", program.Missed
 	}
 	fmt.Printf("isolation: p99 ratio %.3f, p50 ratio %.3f, control %.3f, %d failures; %s\n", f.P99.Median, f.P50.Median, f.Self.Median, f.Failures, verdict)
-	return code, nil
+	return f, v, nil
 }
 
 func measure(ctx context.Context, small string, rounds int, block time.Duration) (figures, error) {

@@ -1,7 +1,7 @@
 // Command parity asks servers the same questions directly and through mcpmend, and
 // compares the answers byte for byte.
 //
-//	go run ./bench/parity [--quick] [--only lossless,hostile] [--json]
+//	go run ./bench/parity [--quick] [--only lossless,hostile] [--json FILE]
 //
 // Parts:
 //
@@ -15,15 +15,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 )
 
 // A part is one question, asked in several ways.
@@ -51,52 +49,43 @@ type finding struct {
 }
 
 func main() {
-	quick := flag.Bool("quick", false, "fewer cycles and no lines of 1 GiB; under a minute")
+	o := program.Flags("fewer cycles and no lines of 1 GiB; under a minute")
 	only := flag.String("only", "", "the parts to run, separated by commas")
-	asJSON := flag.Bool("json", false, "print the result as JSON")
-	flag.Parse()
+	o.Main("parity", func(ctx context.Context) (any, program.Verdict, error) {
+		found, err := run(ctx, o.Quick, *only)
+		wrong := 0
+		for _, f := range found {
+			wrong += len(f.Wrong)
+		}
+		return found, program.If(wrong == 0 && len(found) > 0), err
+	})
+}
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+// run prints each finding as it comes, and their sum.
+func run(ctx context.Context, quick bool, only string) (found []finding, err error) {
 	start := time.Now()
-	w, err := newWorld(ctx, *quick)
+	w, err := newWorld(ctx, quick)
 	if err != nil {
-		fail(err)
+		return nil, err
 	}
-	var found []finding
 	wrong := 0
 	for _, p := range parts {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), p.name) {
+		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}
 		results, err := p.run(ctx, w)
 		if err != nil {
-			fail(fmt.Errorf("%s: %w", p.name, err))
+			return found, fmt.Errorf("%s: %w", p.name, err)
 		}
 		for _, f := range results {
 			f.Part = p.name
 			found = append(found, f)
 			wrong += len(f.Wrong)
-			if !*asJSON {
-				f.print()
-			}
+			f.print()
 		}
 	}
-	if *asJSON {
-		if err := json.NewEncoder(os.Stdout).Encode(found); err != nil {
-			fail(err)
-		}
-	} else {
-		fmt.Printf("\nparity: %d comparisons, %d wrong, %.0f s\n", len(found), wrong, time.Since(start).Seconds())
-	}
-	if wrong > 0 || len(found) == 0 {
-		os.Exit(1)
-	}
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "parity: error:", err)
-	os.Exit(2)
+	fmt.Printf("\nparity: %d comparisons, %d wrong, %.0f s\n", len(found), wrong, time.Since(start).Seconds())
+	return found, nil
 }
 
 // shown is how many differences of one finding are printed.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/arguments"
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 	"github.com/mcpmend/mcpmend/bench/internal/toolset"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -38,20 +38,20 @@ type work struct {
 	value  any
 }
 
-func (o options) runCost(w io.Writer) (bool, error) {
+func (o options) runCost(w io.Writer) (any, program.Verdict, error) {
 	s, cases, _, err := o.load()
 	if err != nil {
-		return false, err
+		return nil, program.Failed, err
 	}
 	valid, err := o.validCalls(s)
 	if err != nil {
-		return false, err
+		return nil, program.Failed, err
 	}
 	prepare := preparer{scorer: s, bare: map[string]*jsonschema.Schema{}}
 	var sound, broken []work
 	for _, c := range valid {
 		if err := prepare.add(&sound, c.ToolID, c.Arguments); err != nil {
-			return false, err
+			return nil, program.Failed, err
 		}
 	}
 	for _, c := range cases {
@@ -59,20 +59,15 @@ func (o options) runCost(w io.Writer) (bool, error) {
 			continue
 		}
 		if err := prepare.add(&broken, c.ToolID, c.Arguments); err != nil {
-			return false, err
+			return nil, program.Failed, err
 		}
 	}
 	blocks := 15
-	if o.quick {
+	if o.Quick {
 		blocks = 3
 	}
 	rows := []costRow{compare("valid", sound, blocks, 2), compare("broken, with repair", broken, blocks, 5)}
 	ok := !slices.ContainsFunc(rows, func(r costRow) bool { return !r.OK })
-	if o.json {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", " ")
-		return ok, enc.Encode(rows)
-	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "calls\tcount\tvalidate only\tread and validate\tours\tratio\tlimit\tgate")
 	for _, r := range rows {
@@ -82,7 +77,12 @@ func (o options) runCost(w io.Writer) (bool, error) {
 		}
 		fmt.Fprintf(tw, "%s\t%d\t%.1f µs\t%.1f µs\t%.1f µs\t%.2f\t%.0f\t%s\n", r.Calls, r.Count, r.EngineUS, r.BareUS, r.OursUS, r.Ratio, r.Limit, gate)
 	}
-	return ok, tw.Flush()
+	if err := tw.Flush(); err != nil {
+		return rows, program.Failed, err
+	}
+	_, err = fmt.Fprintf(w, "repair: %.2f times the bare engine for valid calls, %.2f for broken ones; %s\n",
+		rows[0].Ratio, rows[1].Ratio, map[bool]string{true: "ok", false: "FAILED"}[ok])
+	return rows, program.If(ok), err
 }
 
 type preparer struct {

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -22,11 +23,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/mcpmend/mcpmend/arguments"
+	"github.com/mcpmend/mcpmend/bench/internal/program"
 	"github.com/mcpmend/mcpmend/bench/internal/toolset"
 )
 
 func main() {
-	var o options
+	o := options{Options: program.Flags("every tenth case")}
 	flag.StringVar(&o.tools, "tools", "../shared/data/repair/tools.jsonl", "tools, one JSON object per line")
 	flag.StringVar(&o.cases, "cases", "../shared/data/repair/cases.jsonl", "cases, one JSON object per line")
 	flag.StringVar(&o.catalogs, "catalogs", "", "tool names by project (default: catalogs.json beside the tools)")
@@ -36,22 +38,23 @@ func main() {
 	flag.BoolVar(&o.own, "own", false, "score only the set made by this program, which needs no files")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the set made by this program")
 	flag.BoolVar(&o.cost, "cost", false, "measure time beside bare validation instead of scoring")
-	flag.BoolVar(&o.quick, "quick", false, "every tenth case")
-	flag.BoolVar(&o.json, "json", false, "print JSON")
-	flag.Parse()
-	ok, err := o.run(os.Stdout)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "repair: error: %v\n", err)
-		os.Exit(2)
-	}
-	if !ok {
-		os.Exit(1)
-	}
+	o.Main("repair", func(context.Context) (any, program.Verdict, error) {
+		if o.cost {
+			return o.runCost(os.Stdout)
+		}
+		reports, err := o.run()
+		if err != nil {
+			return nil, program.Failed, err
+		}
+		ok := !slices.ContainsFunc(reports, func(r report) bool { return !r.OK })
+		return reports, program.If(ok), printTable(os.Stdout, reports)
+	})
 }
 
 type options struct {
+	*program.Options
 	tools, cases, catalogs, wild, calls, policy string
-	own, cost, quick, json                      bool
+	own, cost                                   bool
 	seed                                        uint64
 }
 
@@ -66,10 +69,7 @@ type report struct {
 	OK       bool                      `json:"ok"`
 }
 
-func (o options) run(w io.Writer) (bool, error) {
-	if o.cost {
-		return o.runCost(w)
-	}
+func (o options) run() ([]report, error) {
 	var reports []report
 	policies := []string{string(arguments.Balanced), string(arguments.Strict)}
 	if o.policy != "" {
@@ -83,61 +83,55 @@ func (o options) run(w io.Writer) (bool, error) {
 	if !o.own {
 		s, cases, wild, err := o.load()
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		calls, err := o.validCalls(s)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if o.quick {
+		if o.Quick {
 			cases, calls = everyTenth(cases), everyTenth(calls)
 		}
 		for _, p := range policies {
 			if err := score("generated", s, cases, p); err != nil {
-				return false, err
+				return nil, err
 			}
 		}
 		if len(calls) > 0 {
 			if err := score("valid calls", s, calls, policies[0]); err != nil {
-				return false, err
+				return nil, err
 			}
 			var derived []toolset.Case
 			for i, c := range calls {
-				if i%3 != 0 && !o.quick {
+				if i%3 != 0 && !o.Quick {
 					continue // of about three for each tool, one is enough
 				}
 				engine, err := compileBare(s.tools[c.ToolID].InputSchema)
 				if err != nil {
-					return false, err
+					return nil, err
 				}
 				derived = append(derived, breakAll(engine, c)...)
 			}
 			for _, p := range policies {
 				if err := score("derived", s, derived, p); err != nil {
-					return false, err
+					return nil, err
 				}
 			}
 		}
 		// Reports of the wild know no policy: the rules are scored.
 		if len(wild) > 0 {
 			if err := score("wild", s, wild, lossless); err != nil {
-				return false, err
+				return nil, err
 			}
 		}
 	}
-	s, cases := ownSet(o.seed, o.quick)
+	s, cases := ownSet(o.seed, o.Quick)
 	for _, p := range policies {
 		if err := score("own", s, cases, p); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-	ok := !slices.ContainsFunc(reports, func(r report) bool { return !r.OK })
-	if o.json {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", " ")
-		return ok, enc.Encode(reports)
-	}
-	return ok, printTable(w, reports)
+	return reports, nil
 }
 
 // beside is a file as given, or of that name beside the tools.
@@ -264,5 +258,13 @@ func printTable(w io.Writer, reports []report) error {
 		}
 		fmt.Fprintf(w, "  cases: %v\n", r.Failures[:min(len(r.Failures), 20)])
 	}
-	return nil
+	cases, failures, gate := 0, 0, "ok"
+	for _, r := range reports {
+		cases, failures = cases+r.Cases, failures+len(r.Failures)
+		if !r.OK {
+			gate = "FAILED"
+		}
+	}
+	_, err := fmt.Fprintf(w, "\nrepair: %d sets, %d cases, %d failures; %s\n", len(reports), cases, failures, gate)
+	return err
 }

@@ -19,7 +19,7 @@ func completionCommand(p *program) *cobra.Command {
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "print a script that completes commands, servers and clients",
 		Example: `
-  bash        source <(mcpmend completion bash)
+  bash        source <(mcpmend completion bash), with the package bash-completion
   zsh         mcpmend completion zsh > "${fpath[1]}/_mcpmend"
   fish        mcpmend completion fish > ~/.config/fish/completions/mcpmend.fish
   powershell  mcpmend completion powershell | Out-String | Invoke-Expression`,

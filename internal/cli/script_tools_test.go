@@ -59,7 +59,7 @@ var unsettled = []struct {
 	{regexp.MustCompile(`--approve [0-9a-f]+`), "--approve 5f1c0a"},
 	{regexp.MustCompile(`(?m)^\| mcpmend \| .*$`), "| mcpmend | (devel) |"},
 	{regexp.MustCompile(`(?m)^\| system \| .*\n(\| runtimes \| .*\n)?`), "| system | linux/amd64 |\n| runtimes | node v20.20.2, npm 11.19.1, Python 3.11.7 |\n"},
-	{regexp.MustCompile(`\| \d+ms `), "| 20ms "},
+	{regexp.MustCompile(`\| [\d.]+m?s `), "| 20ms "},
 }
 
 // settle writes a file without what differs from run to run: settle FROM TO. What

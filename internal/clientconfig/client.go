@@ -26,6 +26,9 @@ type Client struct {
 	// Inherits says what a server sees of the client's environment: "all",
 	// "no-secrets", "few" or "sdk"; "" when it is not known.
 	Inherits string
+	// AppendsPath is set for one that puts a PATH of the entry behind its own, in which
+	// programs are then found first.
+	AppendsPath bool
 	// Waits is for how many seconds it waits for a server to start; 0 when that is not
 	// known. WaitsVariable is a variable of its environment that changes it, in
 	// milliseconds.

@@ -38,7 +38,8 @@ func (f *File) Replace(s *Server) (*File, error) {
 		}
 	}
 	for _, path := range gone { // last, since a table of TOML goes with its last key
-		if f.doc.root.find(path) == nil {
+		n := f.doc.root.find(path)
+		if n == nil || n.isNothing() && !slices.Contains(signIn, path[len(path)-1]) {
 			continue
 		}
 		if f, err = f.Remove(path); err != nil {
@@ -92,6 +93,11 @@ func (o Object) find(path Path) (any, bool) {
 	return nil, false
 }
 
+// isNothing reports whether a value says no more than its absence would.
+func (n *node) isNothing() bool {
+	return n == nil || n.kind == null || n.kind >= list && len(n.elements) == 0 && len(n.members) == 0
+}
+
 // become is Set in the smallest steps: members and elements that stay the same
 // keep their bytes and the comments beside them.
 func (f *File) become(path Path, value any) (*File, error) {
@@ -110,8 +116,8 @@ func (f *File) become(path Path, value any) (*File, error) {
 		}
 		return f.becomeObject(path, n, v)
 	case []any:
-		if n == nil && len(v) == 0 {
-			return f, nil // none is what is there
+		if n.isNothing() && len(v) == 0 {
+			return f, nil
 		}
 		if n == nil || n.kind != list || len(v) == 0 {
 			break

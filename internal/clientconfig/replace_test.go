@@ -1,6 +1,8 @@
 package clientconfig
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,5 +127,35 @@ func TestReplacingAnEntryKeepsWhatNobodyAskedToChange(t *testing.T) {
 				t.Errorf("done twice: %v, and the file is\n%s", err, again.Bytes())
 			}
 		})
+	}
+}
+
+// The files of the reading tests are the ones people have. Who asks for what is
+// there already changes nothing.
+func TestReplacingAServerByItselfChangesNothing(t *testing.T) {
+	paths, err := filepath.Glob("testdata/read/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for _, path := range paths {
+		for _, f := range readArchive(t, path).unpack(t).Find() {
+			for _, s := range f.Servers {
+				wrong := slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Server == s.Name.Text })
+				older := f.Client.Entry.CommandPath != "" && len(s.Command.Path) > len(s.Path)+1
+				bearer := slices.ContainsFunc(s.HeadersFrom, func(p Pair) bool { return p.Name.Path.String() == p.Value.Path.String() })
+				if wrong || s.Disabled || older || bearer || f.Server(s.Name.Text) != s || s.Command.Text+s.URL.Text == "" {
+					continue // is asked to become something else
+				}
+				g, err := f.Replace(s)
+				if err != nil || string(g.Bytes()) != string(f.Bytes()) {
+					t.Errorf("%s: %v; the file is now\n%s", s.At, err, g.Bytes())
+				}
+				same++
+			}
+		}
+	}
+	if same < 50 {
+		t.Errorf("only %d servers were tried", same)
 	}
 }

@@ -335,6 +335,12 @@ func unchanged(target string, before []byte, created bool) (fs.FileInfo, error) 
 	if info.Mode()&0o200 == 0 {
 		return nil, fmt.Errorf("%w %s: it is read-only", ErrRefused, target)
 	}
+	// A rename would leave the other name with the old content. Writing into the file
+	// would not, and a crash could then leave half of it.
+	if names(target, info) > 1 {
+		return nil, fmt.Errorf("%w %s: a hard link gives it a second name, which would keep the old content; make that a symbolic link, or edit the file by hand",
+			ErrRefused, target)
+	}
 	now, err := readFile(target)
 	if err != nil {
 		return nil, err

@@ -234,6 +234,44 @@ func TestWhatIsNoPlainFileIsRefused(t *testing.T) {
 	}
 }
 
+// A rename would leave the other name with the old content, and nobody would know.
+func TestAFileWithASecondNameIsRefused(t *testing.T) {
+	s, f := aFile(t, sample)
+	other := filepath.Join(filepath.Dir(f.Path), "other.json")
+	if err := os.Link(f.Path, other); err != nil {
+		t.Skip("this file system has no hard links")
+	}
+	_, err := s.Save(t.Context(), f)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(fmt.Sprint(err), "hard link") {
+		t.Errorf("got %v, want ErrRefused with the reason", err)
+	}
+	if content(t, f.Path) != sample || content(t, other) != sample {
+		t.Error("one of the two has changed")
+	}
+	wantClean(t, s, f.Path)
+	// Made while we write, too.
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	s.Step = func(step string) error {
+		if step == "compare again" {
+			return os.Link(f.Path, other)
+		}
+		return nil
+	}
+	if _, err := s.Save(t.Context(), f); !errors.Is(err, ErrRefused) {
+		t.Errorf("linked in the meantime: got %v, want ErrRefused", err)
+	}
+	wantClean(t, s, f.Path)
+	s.Step = nil
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Save(t.Context(), f); err != nil {
+		t.Errorf("with one name again: %v", err)
+	}
+}
+
 func TestANewFileIsWrittenAndTakenAway(t *testing.T) {
 	dir := t.TempDir()
 	s := &Store{Dir: filepath.Join(dir, "state")}

@@ -26,6 +26,14 @@ func keepOwner(f *os.File, like fs.FileInfo) error {
 	return f.Chown(int(want.Uid), int(want.Gid))
 }
 
+// names is how many names a file has.
+func names(_ string, info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Nlink)
+	}
+	return 1
+}
+
 func rename(from, to string) error { return os.Rename(from, to) }
 
 // syncDir makes a rename survive a power cut.

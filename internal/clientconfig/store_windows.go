@@ -11,6 +11,20 @@ import (
 // keepOwner has nothing to do: rename keeps the security of the file it replaces.
 func keepOwner(*os.File, fs.FileInfo) error { return nil }
 
+// names is how many names a file has.
+func names(path string, _ fs.FileInfo) int {
+	f, err := os.Open(path)
+	if err != nil {
+		return 1
+	}
+	defer f.Close()
+	var info syscall.ByHandleFileInformation
+	if syscall.GetFileInformationByHandle(syscall.Handle(f.Fd()), &info) != nil {
+		return 1
+	}
+	return int(info.NumberOfLinks)
+}
+
 // syncDir has nothing to do: NTFS keeps its folders in a journal.
 func syncDir(string) error { return nil }
 

@@ -20,6 +20,8 @@ import (
 
 const canary = "ghp_c4n4ryC4N4RYc4n4ryC4N4RYc4n4ry123456"
 
+const hashOfTheCommand = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" // looks like a secret, and is none
+
 const brokenFile = `{
   "mcpServers": {
     "gh": {
@@ -69,7 +71,7 @@ func newWard(t *testing.T, class doctor.Class) *ward {
 	w.Heal = w.healing
 	w.Preview = func(*doctor.Case, doctor.Fix) []*doctor.Draft { return []*doctor.Draft{w.draft(t)} }
 	w.Approve = func(hash string) error {
-		if hash != "hash-of-the-command" {
+		if hash != hashOfTheCommand {
 			t.Errorf("approved %q", hash)
 		}
 		w.approved.Add(1)
@@ -81,7 +83,7 @@ func newWard(t *testing.T, class doctor.Class) *ward {
 func (w *ward) found() *doctor.Case {
 	c := &doctor.Case{Name: "gh", Client: "claude-code", Scope: "user", At: doctor.Place{File: w.file, Line: 3}, State: doctor.Dead, Reached: doctor.AtParse}
 	if w.pending && w.approved.Load() == 0 {
-		c.State, c.Approve, c.Runs = doctor.Pending, "hash-of-the-command", "npx -y gh --token "+canary
+		c.State, c.Approve, c.Runs = doctor.Pending, hashOfTheCommand, "npx -y gh --token "+canary
 		return c
 	}
 	if b, _ := os.ReadFile(w.file); !strings.Contains(string(b), "npx -y gh") {
@@ -411,8 +413,11 @@ func TestOnlyAPersonApprovesAProjectsCommand(t *testing.T) {
 			if out.Approval.Plan != "" || out.Servers[0].State != "pending" {
 				t.Errorf("got %+v, want no plan that a model could confirm", out.Approval)
 			}
-			if got, want := out.Approval.Wanted[0].Person, "mcpmend check gh --approve hash-of-the-command"; got != want {
+			if got, want := out.Approval.Wanted[0].Person, "mcpmend check gh --approve "+hashOfTheCommand; got != want {
 				t.Errorf("a person is told to type %q, want %q", got, want)
+			}
+			if got := out.Approval.Wanted[0].What; !strings.Contains(got, "npx -y gh --token [hidden]") {
+				t.Errorf("asked to agree to %q", got)
 			}
 			a = connect(t, w.Practice, version, answers("decline"))
 			a.call(t, "test_connection", map[string]any{"server": "gh"}, &out)
@@ -511,6 +516,19 @@ func TestServersAreListedWithoutSecrets(t *testing.T) {
 	}
 	if entry, _ := out.Servers[0].Entry.(map[string]any); entry["command"] != "npx -y gh" || entry["env"] == nil {
 		t.Errorf("got %+v", out.Servers)
+	}
+}
+
+func TestAClientThatIsNoneIsNotTakenForAnEmptyOne(t *testing.T) {
+	a := connect(t, newWard(t, doctor.Auto).Practice, "", accept)
+	for tool, arguments := range map[string]map[string]any{
+		"check_health": {"clients": []string{"cursor", "claude"}}, "test_connection": {"server": "gh", "client": "claude"}, "heal_server": {"server": "gh", "client": "claude"},
+		"list_servers": {"clients": []string{"claude"}}, "configure_server": {"name": "x", "command": "x", "clients": []string{"claude"}},
+	} {
+		r := a.call(t, tool, arguments, nil)
+		if text := r.Content[0].(*mcp.TextContent).Text; !r.IsError || !strings.Contains(text, `"claude"`) || !strings.Contains(text, "claude-code") {
+			t.Errorf("%s: got %q, want the ids that there are", tool, text)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (c *clinic) configureServer(ctx context.Context, v *visit, in ConfigureInpu
 // startItem is what has to be agreed to before something new is started. What
 // works without a change may then be written as it was shown.
 func (in *ConfigureInput) startItem(got *doctor.Configuration) item {
-	it := item{key: "start " + got.Needs, person: true, what: "Try a new server, " + in.Name + ": " + got.Needs, terminal: in.typed()}
+	it := item{key: "start " + got.Needs, person: true, what: "Try a new server, " + in.Name + ": " + secret.Scrub(got.Needs), terminal: in.typed()}
 	for _, p := range got.Clients {
 		if p.Draft != nil {
 			it.also = append(it.also, writeKey(p.Draft))
@@ -94,7 +94,7 @@ func (in *ConfigureInput) startItem(got *doctor.Configuration) item {
 func (in *ConfigureInput) request() doctor.ConfigureRequest {
 	r := doctor.ConfigureRequest{
 		Name: in.Name, Package: in.Package, URL: in.URL, Transport: clientconfig.Transport(in.Transport), Args: in.Args, Secrets: in.Secrets,
-		Clients: in.Clients, Scope: in.Scope, Replace: in.Replace, DryRun: in.DryRun,
+		Clients: in.clients(), Scope: in.Scope, Replace: in.Replace, DryRun: in.DryRun,
 	}
 	if in.Command != "" {
 		r.Command = append([]string{in.Command}, in.Args...)
@@ -174,7 +174,7 @@ func (in *ConfigureInput) answer(got *doctor.Configuration) *ConfigureOutput {
 			parts = append(parts, fmt.Sprintf("%s in %s", status, count(n, "client")))
 		}
 	}
-	out.Verdict = shown(in.Name) + ": " + strings.Join(parts, ", ")
+	out.Verdict = clean(in.Name) + ": " + strings.Join(parts, ", ")
 	return out
 }
 
@@ -188,7 +188,7 @@ func (in *ConfigureInput) placement(p *doctor.Placement) Placement {
 	case p.Case != nil:
 		one.Server = full(p.Case)
 	}
-	one.Server.Server, one.Client, one.At, one.Scope = "", p.Client, shown(p.File), ""
+	one.Server.Server, one.Client, one.At, one.Scope = "", p.Client, clean(p.File), ""
 	if p.Diff != nil && (in.DryRun || p.Status == doctor.Differs) {
 		one.Diff = shownDiff(p.Diff.Text)
 	}

@@ -23,7 +23,7 @@ type item struct {
 	key string
 	// also are keys that are agreed to along with it.
 	also []string
-	// what says it in a line, diff shows it if it is a change.
+	// what says it in a line without secrets, diff shows it if it is a change.
 	what, diff string
 	// person: it takes a person; whoever calls a tool cannot agree in their name.
 	person bool
@@ -142,8 +142,11 @@ type answer interface {
 }
 
 // addTool adds a tool whose calls may have to be agreed to.
-func addTool[In any](s *mcp.Server, c *clinic, t *mcp.Tool, run func(context.Context, *visit, In) answer) {
+func addTool[In interface{ clients() []string }](s *mcp.Server, c *clinic, t *mcp.Tool, run func(context.Context, *visit, In) answer) {
 	mcp.AddTool(s, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		if err := knownClients(in.clients()); err != nil {
+			return nil, nil, err
+		}
 		arguments, confirm, err := withoutConfirm(in)
 		if err != nil {
 			return nil, nil, err
@@ -302,9 +305,9 @@ func (p *plan) ask() *mcp.ElicitParams {
 	for i, it := range p.items {
 		if len(p.items) > 1 {
 			fmt.Fprintf(&b, "%d. ", i+1)
-			properties[field(i)] = map[string]any{"type": "boolean", "title": fmt.Sprintf("%d. %s", i+1, shown(it.what))}
+			properties[field(i)] = map[string]any{"type": "boolean", "title": fmt.Sprintf("%d. %s", i+1, clean(it.what))}
 		}
-		b.WriteString(shown(it.what) + "\n")
+		b.WriteString(clean(it.what) + "\n")
 		if it.diff != "" {
 			b.WriteString("\n" + strings.TrimRight(shownDiff(it.diff), "\n") + "\n\n")
 		}

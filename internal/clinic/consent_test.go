@@ -204,6 +204,28 @@ func TestTwoAgentsMendTheSameServer(t *testing.T) {
 	}
 }
 
+func TestTwoAgentsAddTheSameServer(t *testing.T) {
+	w := newWard(t, doctor.Auto)
+	known := w.withCursor(t)
+	arguments := func(plan string) map[string]any {
+		return map[string]any{"name": "new", "url": known, "clients": []string{"claude-code"}, "confirm": plan}
+	}
+	agents := []*agent{connect(t, w.Practice, "", nil), connect(t, w.Practice, "", nil)}
+	var plans []string
+	for _, a := range agents {
+		var out ConfigureOutput
+		a.call(t, "configure_server", arguments(""), &out)
+		plans = append(plans, out.Approval.Plan)
+	}
+	for i, want := range []string{"written", "unchanged"} {
+		var out ConfigureOutput
+		agents[i].call(t, "configure_server", arguments(plans[i]), &out)
+		if got := statuses(out)["claude-code"]; got != want {
+			t.Errorf("agent %d: %s, want %s: %+v", i, got, want, out)
+		}
+	}
+}
+
 // Whoever agrees to several things has agreed to them all: the first write must not
 // make the second one a new question.
 func TestAPlanOfSeveralChangesIsConfirmedOnce(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/doctor"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // CheckInput is what check_health takes.
@@ -73,7 +74,7 @@ func isIll(c *doctor.Case) bool {
 }
 
 func (c *clinic) checkHealth(ctx context.Context, v *visit, in CheckInput) answer {
-	out := &HealthOutput{patients: admit(c.find(ctx, in.Servers, in.Clients))}
+	out := &HealthOutput{patients: admit(c.find(ctx, in.Servers, in.clients()))}
 	if in.AutoHeal {
 		c.heal(ctx, v, out, 0)
 	}
@@ -81,7 +82,7 @@ func (c *clinic) checkHealth(ctx context.Context, v *visit, in CheckInput) answe
 }
 
 func (c *clinic) testConnection(ctx context.Context, v *visit, in TestInput) answer {
-	out := c.examine(ctx, v, in.Server, in.Client)
+	out := c.examine(ctx, v, in.Server, in.clients())
 	if in.AutoHeal {
 		c.heal(ctx, v, out, 0)
 	}
@@ -89,7 +90,7 @@ func (c *clinic) testConnection(ctx context.Context, v *visit, in TestInput) ans
 }
 
 func (c *clinic) healServer(ctx context.Context, v *visit, in HealInput) answer {
-	out := c.examine(ctx, v, in.Server, in.Client)
+	out := c.examine(ctx, v, in.Server, in.clients())
 	c.heal(ctx, v, out, in.MaxAttempts)
 	return out.finish()
 }
@@ -111,7 +112,7 @@ func (c *clinic) find(ctx context.Context, names, clients []string) []*doctor.Ca
 	}
 	which.Servers = nil
 	for _, one := range c.Check(ctx, which, true).Cases {
-		if one.Name != "" && slices.Contains(names, shown(one.Name)) {
+		if one.Name != "" && slices.Contains(names, clean(one.Name)) {
 			which.Servers = append(which.Servers, one.Name)
 		}
 	}
@@ -123,11 +124,7 @@ func (c *clinic) find(ctx context.Context, names, clients []string) []*doctor.Ca
 
 // examine looks at a server by name. A command of a project is shown to a person
 // first.
-func (c *clinic) examine(ctx context.Context, v *visit, name, client string) *HealthOutput {
-	var clients []string
-	if client != "" {
-		clients = []string{client}
-	}
+func (c *clinic) examine(ctx context.Context, v *visit, name string, clients []string) *HealthOutput {
 	look := func() []*doctor.Case { return c.find(ctx, []string{name}, clients) }
 	out := &HealthOutput{patients: admit(look()), named: true}
 	approved := false
@@ -135,7 +132,7 @@ func (c *clinic) examine(ctx context.Context, v *visit, name, client string) *He
 		one := p.found
 		if one.State != doctor.Pending || !v.may(item{
 			key: "run " + one.Approve, person: true,
-			what:     fmt.Sprintf("Start what the project file %s names, which nobody has approved yet: %s", one.At.File, one.Runs),
+			what:     fmt.Sprintf("Start what the project file %s names, which nobody has approved yet: %s", one.At.File, secret.Scrub(one.Runs)),
 			terminal: typed("check", one.Name, "--approve", one.Approve),
 		}) {
 			continue
@@ -179,7 +176,7 @@ func (c *clinic) heal(ctx context.Context, v *visit, out *HealthOutput, attempts
 func (c *clinic) fixItem(of *doctor.Case, f doctor.Fix) item {
 	it := item{
 		key:      "fix " + strings.Join([]string{f.Name, of.Client, of.At.File, of.Name, f.Does}, "\x00"),
-		what:     fmt.Sprintf("Mend %s in %s: %s", nameOf(of), of.At.File, f.Does),
+		what:     fmt.Sprintf("Mend %s in %s: %s", nameOf(of), of.At.File, secret.Scrub(f.Does)),
 		terminal: typed("heal", of.Name),
 		person:   f.NeedsPerson(),
 	}

@@ -20,17 +20,20 @@ const (
 	mostDiff     = 6000 // bytes of one diff
 )
 
-// shown is a text without secrets that stays in the line it is quoted in, and in
-// sight: it could otherwise go on as if it were an answer of ours, or hide words
-// from people that a model reads. It is not cut, since a person may have to agree
-// to all of it.
-func shown(s string) string {
+// shown is a message that may hold a secret, made fit to be shown.
+func shown(message string) string { return clean(secret.Scrub(message)) }
+
+// clean keeps a text in the line it is quoted in, and in sight: it could otherwise
+// go on as if it were an answer of ours, or hide words from people that a model
+// reads. It is not cut, since a person may have to agree to all of it. Names, paths
+// and commands are cleaned and not scrubbed: a hash in them is no secret.
+func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
 		}
 		return visible(r)
-	}, secret.Scrub(s))
+	}, s)
 }
 
 // visible drops a rune that cannot be seen. Variation selectors and tags can
@@ -58,8 +61,8 @@ func shownDiff(s string) string {
 	return s[:cut] + fmt.Sprintf("\n(%d more lines)\n", strings.Count(s[cut:], "\n"))
 }
 
-// few are the first of a server's own words, each cut to a length that shows what
-// it is about.
+// few are the first of a server's own words, without secrets, each cut to a length
+// that shows what it is about.
 func few(words []string, most int) []string {
 	var out []string
 	for i, w := range words {
@@ -84,7 +87,7 @@ func shownValue(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, inner := range v {
-			out[cut(shown(k))] = shownValue(inner)
+			out[cut(clean(k))] = shownValue(inner)
 		}
 		return out
 	case []any:
@@ -94,7 +97,7 @@ func shownValue(v any) any {
 		}
 		return out
 	case string:
-		return cut(shown(v))
+		return cut(clean(v))
 	}
 	return v
 }

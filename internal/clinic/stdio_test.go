@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -45,6 +48,14 @@ func serve() {
 	if slices.Contains(os.Args, "-fail") {
 		fmt.Fprintln(os.Stderr, "Error: something is broken in here")
 		os.Exit(1)
+	}
+	if address := os.Getenv("DEMO_HANG"); address != "" {
+		conn, err := net.Dial("tcp", address) // whoever listens sees us live
+		if err != nil {
+			os.Exit(1)
+		}
+		defer conn.Close()
+		select {} // whatever happens to standard input
 	}
 	if os.Getenv("DEMO_TOKEN") == "" {
 		fmt.Fprintln(os.Stderr, "Error: DEMO_TOKEN environment variable is required")
@@ -363,4 +374,52 @@ func TestAnswersComeAlsoAfterTheEndOfInput(t *testing.T) {
 			t.Fatalf("got %q, want two answers", out)
 		}
 	}
+}
+
+// An agent is stopped, or its terminal closed, while a server is under examination
+// that hangs. Nothing of ours may live on.
+func TestNothingIsLeftRunningWhenTheAgentIsGone(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	home := t.TempDir()
+	text := strings.Replace(entry(t, `[]`), `"DEMO_TOKEN"`, fmt.Sprintf(`"DEMO_HANG": %q, "DEMO_TOKEN"`, listener.Addr()), 1)
+	if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "CLINIC_TEST_ROLE=clinic", "HOME="+home, "USERPROFILE="+home, "MCPMEND_STATE="+filepath.Join(home, "state"))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"script","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"check_health","arguments":{"auto_heal":true}}}`)
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	began := time.Now()
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the clinic ended with %v", err)
+	}
+	t.Logf("the clinic ended after %v", time.Since(began))
+	server.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := server.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the server lives on")
+	}
+	t.Logf("the server ended after %v", time.Since(began))
 }

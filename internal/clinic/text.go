@@ -116,14 +116,14 @@ func (h *Healing) lines(p *page) {
 		if a.Fix == nil {
 			continue
 		}
-		then := a.Result
+		seen := "validated again: " + a.Result
 		switch {
 		case a.Result == "":
-			then = "not tried"
+			seen = "not tried"
 		case !a.Kept:
-			then += fmt.Sprintf(" after %s, so not kept", a.Reached)
+			seen += ", got as far as " + a.Reached + ", so not kept"
 		}
-		p.line("     %s: %s; then %s", a.Fix.Name, a.Fix.Does, then)
+		p.line("     %s: %s; %s", a.Fix.Name, a.Fix.Does, seen)
 	}
 	if h.Person != "" {
 		p.line("  a person has to: %s", h.Person)

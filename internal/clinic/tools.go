@@ -3,12 +3,44 @@ package clinic
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/doctor"
 )
+
+// What calls name as clients; nil is all of them. A wrong name would find nothing,
+// which reads as if nothing were there.
+func (in CheckInput) clients() []string     { return named(in.Clients...) }
+func (in TestInput) clients() []string      { return named(in.Client) }
+func (in HealInput) clients() []string      { return named(in.Client) }
+func (in ConfigureInput) clients() []string { return named(in.Clients...) }
+func (in ListInput) clients() []string      { return named(in.Clients...) }
+func (ExplainInput) clients() []string      { return nil }
+func (UndoInput) clients() []string         { return nil }
+
+func named(ids ...string) []string {
+	if slices.Contains(ids, "all") || slices.Contains(ids, "") {
+		return nil
+	}
+	return ids
+}
+
+func knownClients(ids []string) error {
+	for _, id := range ids {
+		if clientconfig.ByID(id) == nil {
+			var known []string
+			for _, c := range clientconfig.Clients() {
+				known = append(known, c.ID)
+			}
+			return fmt.Errorf("there is no client %q; the ids are %s", clean(id), strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
 
 // ExplainInput is what explain_error takes.
 type ExplainInput struct {
@@ -64,7 +96,7 @@ type ListOutput struct {
 
 func (c *clinic) listServers(ctx context.Context, _ *visit, in ListInput) answer {
 	out := &ListOutput{Servers: []Server{}}
-	for _, one := range c.Check(ctx, doctor.Which{Clients: in.Clients}, true).Cases {
+	for _, one := range c.Check(ctx, doctor.Which{Clients: in.clients()}, true).Cases {
 		s := full(one)
 		s.Reached, s.Runs = "", "" // nothing was started, and the entry says it
 		s.Entry = shownValue(one.Entry())
@@ -107,7 +139,7 @@ func (c *clinic) undoChange(ctx context.Context, v *visit, in UndoInput) answer 
 	if err != nil {
 		return &UndoOutput{Why: shown(err.Error())}
 	}
-	out := &UndoOutput{File: shown(draft.Diff.File)}
+	out := &UndoOutput{File: clean(draft.Diff.File)}
 	if !v.may(item{key: "undo " + draft.ID, what: "Take back the change " + in.ID + " of " + draft.Diff.File, diff: draft.Diff.Text, terminal: typed("undo", in.ID)}) {
 		return out
 	}

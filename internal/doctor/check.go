@@ -178,20 +178,6 @@ func (d *Doctor) advise(ctx context.Context, c *Case) {
 	}
 }
 
-// hide takes out of a finding what the entry's variables hold.
-func (c *Case) hide(f *Finding) {
-	if c.hider == nil {
-		return
-	}
-	f.Explanation = c.hider.Text(f.Explanation)
-	for i := range f.Evidence {
-		f.Evidence[i] = c.hider.Text(f.Evidence[i])
-	}
-	for i := range f.Fixes {
-		f.Fixes[i].Does, f.Fixes[i].Run = c.hider.Text(f.Fixes[i].Does), c.hider.Text(f.Fixes[i].Run)
-	}
-}
-
 func (d *Doctor) climb(ctx context.Context, c *Case) {
 	start, variables := d.start(c.server, c.file)
 	found := append(c.Also, variables...)
@@ -311,15 +297,9 @@ func (c *Case) close(cause *Finding, found []Finding) {
 	} else if i := slices.IndexFunc(found, worthSaying); i >= 0 {
 		c.State, cause = Degraded, &found[i]
 	}
-	if cause == nil {
-		return
-	}
-	picked := *cause
-	c.Cause = &picked
-	for _, f := range found {
-		if f.ID != picked.ID || f.At != picked.At {
-			c.Also = append(c.Also, f)
-		}
+	if cause != nil {
+		picked := *cause
+		c.settle(c.State, &picked, found)
 	}
 }
 

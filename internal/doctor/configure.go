@@ -1,20 +1,15 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/registry"
-	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // A ConfigureRequest is a server to add. It is one of Package, URL and Command.
@@ -176,9 +171,9 @@ func (d *Doctor) place(ctx context.Context, r *ConfigureRequest, p *Placement) {
 		try.Timeout = max(d.Timeout, firstStart)
 	}
 	after := p.Draft.file
-	if s := after.Server(r.Name); s != nil && d.Approvals != nil && d.needsApproval(s, after) {
+	if s := after.Server(r.Name); s != nil {
 		// Whoever asked for this very command has seen it.
-		if err := d.Approvals.Approve(d.fingerprint(s, after)); err != nil {
+		if err := d.approve(s, after); err != nil {
 			p.Status, p.Why = Declined, err.Error()
 			return
 		}
@@ -257,79 +252,6 @@ func works(c *Case) bool {
 	return false
 }
 
-// placements finds the file of each client that an entry of that scope goes to.
-func (d *Doctor) placements(ids []string, scope string) ([]*Placement, error) {
-	if scope == "" {
-		scope = "user"
-	}
-	named := len(ids) > 0 && !slices.Contains(ids, "all")
-	if !named {
-		ids = nil
-	}
-	for _, id := range ids {
-		if clientconfig.ByID(id) == nil {
-			return nil, fmt.Errorf("there is no client called %q; 'mcpmend clients' lists them", id)
-		}
-	}
-	var ps []*Placement
-	for _, c := range (Which{Clients: ids}).clients() {
-		f := d.fileFor(c, scope, named)
-		switch {
-		case f != nil && slices.ContainsFunc(ps, func(p *Placement) bool { return p.File == f.Path }):
-			// Two clients read the same file; one entry is enough for both.
-		case f != nil:
-			ps = append(ps, &Placement{Client: c.ID, Scope: scope, File: f.Path, Reload: c.Reload, file: f})
-		case named:
-			return nil, fmt.Errorf("%s has no file of the scope %q here", c.Name, scope)
-		}
-	}
-	if len(ps) == 0 {
-		return nil, errors.New("no client was found here; name one with its ID, 'mcpmend clients' lists them")
-	}
-	return ps, nil
-}
-
-// fileFor is the file of a client for a scope: the one that is there, or one that
-// would be made. A client that was not named has to be here, which shows in a
-// file or a folder of its own.
-func (d *Doctor) fileFor(c *clientconfig.Client, scope string, named bool) *clientconfig.File {
-	var first *clientconfig.File
-	here := named
-	for _, place := range c.Files {
-		path := d.System.Path(place)
-		if path == "" || strings.Contains(filepath.Base(path), "*") {
-			continue
-		}
-		_, err := os.Lstat(path)
-		exists := err == nil
-		here = here || exists && place.Scope != "project" || d.ownFolder(path, place)
-		if place.Scope != scope {
-			continue
-		}
-		if exists {
-			return clientconfig.Open(path, c, d.System.Project, place)
-		}
-		if first == nil {
-			first = clientconfig.New(path, c, d.System.Project, place)
-		}
-	}
-	if !here {
-		return nil
-	}
-	return first
-}
-
-// ownFolder reports whether the folder of a file is there and is not one that
-// everybody has.
-func (d *Doctor) ownFolder(path string, place clientconfig.Place) bool {
-	dir := filepath.Dir(path)
-	if place.Scope == "project" || dir == d.System.Project || dir == d.System.Path(clientconfig.Place{Path: "~"}) {
-		return false
-	}
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir()
-}
-
 // draft prepares the change of one file, or says why there is none.
 func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientconfig.Server) {
 	decline := func(status Placed, why string) { p.Status, p.Why = status, why }
@@ -352,13 +274,8 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 		return
 	}
 	p.show(after, r)
-	if old != nil && sameServer(old, after.Server(r.Name)) {
-		p.Diff = nil
-		decline(Unchanged, "")
-		return
-	}
 	draft := NewDraft(p.file, after, r.Values)
-	if draft == nil {
+	if draft == nil || old != nil && sameServer(old, after.Server(r.Name)) {
 		decline(Unchanged, "")
 		return
 	}
@@ -415,299 +332,4 @@ func sameServer(a, b *clientconfig.Server) bool {
 	return b != nil && value(a.Command, b.Command) && value(a.URL, b.URL) && value(a.Cwd, b.Cwd) && a.Transport == b.Transport && a.Disabled == b.Disabled &&
 		slices.EqualFunc(a.Args, b.Args, value) && slices.EqualFunc(a.EnvFrom, b.EnvFrom, value) &&
 		slices.EqualFunc(a.Env, b.Env, pair) && slices.EqualFunc(a.Headers, b.Headers, pair) && slices.EqualFunc(a.HeadersFrom, b.HeadersFrom, pair)
-}
-
-// server turns a request into an entry in no client's words.
-func (r *ConfigureRequest) server() (*clientconfig.Server, error) {
-	if r.Name == "" || strings.ContainsFunc(r.Name, func(c rune) bool { return c < ' ' }) {
-		return nil, errors.New("a server needs a name")
-	}
-	if strings.HasPrefix(r.Name, "-") {
-		return nil, errors.New("the name of a server cannot begin with a dash: on a command line it would be a flag")
-	}
-	given := 0
-	for _, there := range []bool{r.Package != "", r.URL != "", len(r.Command) > 0} {
-		if there {
-			given++
-		}
-	}
-	if given != 1 {
-		return nil, errors.New("give one of a package, a URL and a command")
-	}
-	s := &clientconfig.Server{Name: text(r.Name), Transport: r.Transport}
-	var err error
-	if s.Env, err = r.variables(); err != nil {
-		return nil, err
-	}
-	for _, h := range r.Headers {
-		name, value, ok := strings.Cut(h, ":")
-		value = strings.TrimSpace(value)
-		if !ok || r.URL == "" {
-			return nil, errors.New("headers are for URLs, each as 'Name: value'")
-		}
-		if secret.Args([]string{"--header", h})[1] != h {
-			return nil, fmt.Errorf("the header %s would hold a secret in clear: write ${NAME} for a variable that has it", name)
-		}
-		s.Headers = append(s.Headers, clientconfig.Pair{Name: text(strings.TrimSpace(name)), Value: text(value)})
-	}
-	switch {
-	case r.URL != "":
-		u, err := url.Parse(r.URL)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, errors.New("a URL begins with http:// or https:// and has a host")
-		}
-		if len(r.Args) > 0 || len(s.Env) > 0 {
-			return nil, errors.New("a URL takes no arguments and no variables; send a header")
-		}
-		s.URL = text(r.URL)
-		return s, nil
-	case r.Package != "":
-		err = r.runPackage(s)
-	default:
-		s.Command, s.Args = text(r.Command[0]), texts(append(slices.Clone(r.Command[1:]), r.Args...))
-	}
-	if err != nil {
-		return nil, err
-	}
-	words := argvOf(s)
-	for i, shown := range secret.Args(words) {
-		if shown != words[i] {
-			return nil, fmt.Errorf("argument %d looks like a secret: name a variable with it under secrets, or write ${NAME}", i)
-		}
-	}
-	return s, nil
-}
-
-// variables are those of the request, a secret as a reference to itself.
-func (r *ConfigureRequest) variables() ([]clientconfig.Pair, error) {
-	var env []clientconfig.Pair
-	for _, e := range r.Env {
-		name, value, ok := strings.Cut(e, "=")
-		if !ok || !variableName().MatchString(name) {
-			return nil, errors.New("a variable is written as NAME=value")
-		}
-		if secret.Args([]string{e})[0] != e {
-			return nil, fmt.Errorf("%s would hold a secret in clear: name it as a secret (--secret %s), and the entry refers to it", name, name)
-		}
-		env = append(env, clientconfig.Pair{Name: text(name), Value: text(value)})
-	}
-	for _, name := range r.Secrets {
-		if !variableName().MatchString(name) {
-			return nil, errors.New("a secret is given by the name of its variable")
-		}
-		env = append(env, clientconfig.Pair{Name: text(name), Value: text("${" + name + "}")})
-	}
-	return env, nil
-}
-
-var (
-	variableName = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// A package's name comes from anywhere and stands where a flag could.
-	packageName = pattern(`^@?[A-Za-z0-9][A-Za-z0-9._~:/@=\[\],-]*$`)
-)
-
-// runPackage is how a package of each kind is run.
-func (r *ConfigureRequest) runPackage(s *clientconfig.Server) error {
-	kind, id := r.packageKind()
-	if !packageName().MatchString(id) {
-		return errors.New("that is no name of a package")
-	}
-	switch kind {
-	case "npm":
-		s.Command, s.Args = text("npx"), texts([]string{"-y", id})
-	case "pypi":
-		s.Command, s.Args = text("uvx"), texts([]string{id})
-	case "oci":
-		s.Command, s.Args = text("docker"), texts([]string{"run", "-i", "--rm"})
-		for _, e := range s.Env {
-			s.Args = append(s.Args, text("-e"), e.Name)
-		}
-		s.Args = append(s.Args, text(id))
-	default:
-		return fmt.Errorf("packages of the kind %q are not known; npm, pypi and oci are", kind)
-	}
-	s.Args = append(s.Args, texts(r.Args)...)
-	return nil
-}
-
-func (r *ConfigureRequest) packageKind() (kind, id string) {
-	if kind, id, ok := strings.Cut(r.Package, ":"); ok {
-		return kind, id
-	}
-	return "npm", r.Package
-}
-
-// notice is what speaks against a server; "" if nothing does.
-func notice(known registry.Entry, s *clientconfig.Server) string {
-	word, why := advisedAgainst(known, s)
-	switch {
-	case word == "":
-		return ""
-	case why == "":
-		return "the registry calls it " + word
-	}
-	return "the registry calls it " + word + ": " + why
-}
-
-// lacks says what the registry demands and the request does not have.
-func (r *ConfigureRequest) lacks(known registry.Entry) error {
-	pkg, ok := known.Find(r.packageKind())
-	if !ok || r.Anyway {
-		return nil
-	}
-	var missing []string
-	for _, v := range pkg.Variables {
-		if !v.Required || v.Default != "" || v.Given(r.sets, r.Args) {
-			continue
-		}
-		word := v.Name
-		if v.Secret {
-			word += " (secret)"
-		}
-		if v.Help != "" {
-			word += ", see " + v.Help
-		}
-		missing = append(missing, word)
-	}
-	if len(r.Args) == 0 {
-		for _, a := range pkg.Arguments {
-			if name := cmp.Or(a.Name, a.Hint); a.Required && a.Value == "" && a.Default == "" && name != "" {
-				missing = append(missing, "the argument "+name)
-			}
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return fmt.Errorf("it needs %s", strings.Join(missing, "; "))
-}
-
-// sets reports whether a variable is in the request.
-func (r *ConfigureRequest) sets(name string) bool {
-	return slices.Contains(r.Secrets, name) || slices.ContainsFunc(r.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
-}
-
-// unheardOf says what would be run or dialled that stands in no file of the user
-// yet, or what speaks against it; "" if all is known.
-func (d *Doctor) unheardOf(r *ConfigureRequest, s *clientconfig.Server, notice string) string {
-	if notice != "" {
-		notice = "; " + notice
-	}
-	if notice == "" && d.configured(s) {
-		return ""
-	}
-	if s.URL.Text != "" {
-		return "connect to " + secret.Scrub(s.URL.Text) + notice
-	}
-	words := runs(argvOf(s), "")
-	if len(r.Env) > 0 { // a variable can make a program do anything
-		words = strings.Join(secret.Args(r.Env), " ") + " " + words
-	}
-	if r.Package != "" {
-		kind, _ := r.packageKind()
-		return fmt.Sprintf("fetch a package from %s and run it: %s%s", map[string]string{"npm": "npm", "pypi": "PyPI", "oci": "a container registry"}[kind], words, notice)
-	}
-	return "run " + words + notice
-}
-
-// configured: a file of the user, not one of a project, has the same program or
-// address, so it has been run before.
-func (d *Doctor) configured(s *clientconfig.Server) bool {
-	same := func(x, y clientconfig.Value) bool { return x.Text == y.Text }
-	for _, f := range d.System.Find() {
-		for _, o := range f.Servers {
-			if !f.Ignored && o.Scope == "user" && same(o.Command, s.Command) && same(o.URL, s.URL) && slices.EqualFunc(o.Args, s.Args, same) &&
-				covers(o, "env", o.Env, s.Env) && covers(o, "headers", o.Headers, s.Headers) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// covers: each value that is wanted is there, in whatever spelling the client has
-// for references, or is the variable of that very name. One of any other value
-// could make the same program do something else, or hand it another secret.
-func covers(s *clientconfig.Server, part string, there, wanted []clientconfig.Pair) bool {
-	plain := func(value string) string {
-		for _, r := range slices.Backward(s.Client.References(part, value)) {
-			if r.Expanded && r.Source == clientconfig.Environment && !r.HasDefault {
-				value = value[:r.Start] + "${" + r.Name + "}" + value[r.Start+len(r.Text):]
-			}
-		}
-		return value
-	}
-	for _, w := range wanted {
-		if !slices.ContainsFunc(there, func(t clientconfig.Pair) bool {
-			return t.Name.Text == w.Name.Text && (plain(t.Value.Text) == w.Value.Text || w.Value.Text == "${"+w.Name.Text+"}")
-		}) {
-			return false
-		}
-	}
-	return true
-}
-
-// reference finds ${NAME} in the values of a request.
-var reference = pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
-// spell writes an entry as one client does. It returns the variables that the
-// client would keep in clear.
-func spell(c *clientconfig.Client, scope string, wanted *clientconfig.Server, r *ConfigureRequest) (*clientconfig.Server, []string, error) {
-	s := *wanted
-	var clear []string
-	var failed error
-	respell := func(part, value string) string {
-		return reference().ReplaceAllStringFunc(value, func(ref string) string {
-			name := ref[2 : len(ref)-1]
-			for _, source := range []clientconfig.Source{clientconfig.Environment, clientconfig.Secret} {
-				if own := c.Refer(part, clientconfig.Reference{Name: name, Source: source}); own != "" {
-					return own
-				}
-			}
-			typed, ok := r.Values[name]
-			switch {
-			case scope == "project":
-				failed = fmt.Errorf("%s cannot refer to a variable in %s, and %s must not stand in clear in a file that is shared", c.Name, part, name)
-				return ref
-			case !ok:
-				failed = fmt.Errorf("%s cannot refer to a variable in %s and would keep %s in clear; a person has to type it: mcpmend configure, with --secret %s", c.Name, part, name, name)
-			}
-			if !slices.Contains(clear, name) {
-				clear = append(clear, name)
-			}
-			return typed
-		})
-	}
-	s.Args = nil
-	for _, a := range wanted.Args {
-		s.Args = append(s.Args, text(respell("args", a.Text)))
-	}
-	s.URL.Text = respell("url", wanted.URL.Text)
-	s.Env, s.EnvFrom = nil, nil
-	for _, p := range wanted.Env {
-		if m := reference().FindStringSubmatch(p.Value.Text); m != nil && m[0] == p.Value.Text && m[1] == p.Name.Text && c.Entry.EnvFrom != "" {
-			s.EnvFrom = append(s.EnvFrom, p.Name)
-			continue
-		}
-		s.Env = append(s.Env, clientconfig.Pair{Name: p.Name, Value: text(respell("env", p.Value.Text))})
-	}
-	s.Headers, s.HeadersFrom = nil, nil
-	for _, p := range wanted.Headers {
-		if m := reference().FindStringSubmatch(p.Value.Text); m != nil && m[0] == p.Value.Text && c.Entry.HeadersFrom != "" {
-			s.HeadersFrom = append(s.HeadersFrom, clientconfig.Pair{Name: p.Name, Value: text(m[1])})
-			continue
-		}
-		s.Headers = append(s.Headers, clientconfig.Pair{Name: p.Name, Value: text(respell("headers", p.Value.Text))})
-	}
-	return &s, clear, failed
-}
-
-func text(s string) clientconfig.Value { return clientconfig.Value{Text: s} }
-
-func texts(words []string) []clientconfig.Value {
-	var vs []clientconfig.Value
-	for _, w := range words {
-		vs = append(vs, text(w))
-	}
-	return vs
 }

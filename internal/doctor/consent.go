@@ -330,6 +330,18 @@ func (d *Doctor) needsApproval(s *clientconfig.Server, f *clientconfig.File) boo
 	return true
 }
 
+// approve is for an entry that a person has agreed to in other words: it may be
+// started from now on.
+func (d *Doctor) approve(s *clientconfig.Server, f *clientconfig.File) error {
+	switch {
+	case !d.needsApproval(s, f):
+		return nil
+	case d.Approvals == nil:
+		return errors.New("there is no place to remember what was approved")
+	}
+	return d.Approvals.Approve(d.fingerprint(s, f))
+}
+
 func ofProject(s *clientconfig.Server, f *clientconfig.File) bool {
 	if s.Scope != "" {
 		return s.Scope == "project"

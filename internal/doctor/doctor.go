@@ -22,6 +22,8 @@ package doctor
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -96,10 +98,10 @@ const (
 	AtCall      Stage = "call"      // a tool answers; only when asked for
 )
 
-// Stages lists the rungs from the ground up.
-func Stages() []Stage {
-	return []Stage{AtFile, AtParse, AtShape, AtVariables, AtResolve, AtStart, AtPure, AtHandshake, AtTools, AtSchemas, AtCall}
-}
+var stages = []Stage{AtFile, AtParse, AtShape, AtVariables, AtResolve, AtStart, AtPure, AtHandshake, AtTools, AtSchemas, AtCall}
+
+// rung is how high a stage is; -1 is the ground.
+func rung(s Stage) int { return slices.Index(stages, s) }
 
 // State is what has become of a server, in one word.
 type State string
@@ -184,6 +186,14 @@ type Place struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
+}
+
+// String is the place as people and editors write it.
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
 // A Step is one rung of the ladder and how it went.

@@ -44,8 +44,6 @@ func severe(f Finding) int {
 	return 1
 }
 
-func rung(s Stage) int { return slices.Index(Stages(), s) }
-
 // entryCase is the case of one entry. It is closed if the file shows all there is
 // to know.
 func (d *Doctor) entryCase(f *clientconfig.File, s *clientconfig.Server) *Case {

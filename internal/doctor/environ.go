@@ -475,7 +475,11 @@ func (x *expansion) variables(e *environ) *environ {
 		e.set(pair[0], pair[1])
 	}
 	for _, p := range x.server.Env {
-		e.set(p.Name.Text, x.expand("env", p.Name.Text, p.Value))
+		value := x.expand("env", p.Name.Text, p.Value)
+		if own, there := e.lookup("PATH"); there && x.as.AppendsPath && strings.EqualFold(p.Name.Text, "PATH") {
+			value = own + machine.OS(e.os).ListSeparator() + value
+		}
+		e.set(p.Name.Text, value)
 	}
 	return e
 }
@@ -492,12 +496,7 @@ func (x *expansion) envFile() [][2]string {
 // readEnvFile reads the lines NAME=value of a file; a file that cannot be read has
 // none.
 func readEnvFile(path string) [][2]string {
-	const most = 1 << 20
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > most {
-		return nil
-	}
-	text, err := os.ReadFile(path)
+	text, err := machine.ReadPlain(path, 1<<20)
 	if err != nil {
 		return nil
 	}

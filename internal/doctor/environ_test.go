@@ -296,6 +296,17 @@ func TestAProjectCannotSteerTheUsersOwnServers(t *testing.T) {
 	}
 }
 
+func TestVSCodePutsThePathOfAnEntryBehindItsOwn(t *testing.T) {
+	for client, want := range map[string]string{"vscode": "/usr/bin:/opt/bin", "cursor": "/opt/bin"} {
+		key := clientconfig.ByID(client).Files[0].Key[0]
+		s, f := entry(t, client, "user", `{"`+key+`": {"s": {"command": "tool", "env": {"PATH": "/opt/bin"}}}}`)
+		st, _ := (&Doctor{System: clientconfig.System{OS: "linux"}, Environ: []string{"PATH=/usr/bin"}}).start(s, f)
+		if got, _ := (&environ{list: st.Env}).lookup("PATH"); got != want {
+			t.Errorf("%s: PATH is %q, want %q", client, got, want)
+		}
+	}
+}
+
 func TestVariablesComeFromAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".env")
 	if err := os.WriteFile(path, []byte("# a comment\nexport A=one\nB = \"two words\"\n\nnonsense\nC='x'\n"), 0o600); err != nil {

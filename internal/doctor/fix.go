@@ -12,14 +12,14 @@ import (
 	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
-// A FixKind is what can be said of all fixes of one name.
-type FixKind struct {
-	Name string
-	// Class is the mildest that a fix of this name has. A single one may be
+// A fixKind is what can be said of all fixes of one name.
+type fixKind struct {
+	name string
+	// class is the mildest that a fix of this name has. A single one may be
 	// stricter, for example where quotes can be read in two ways.
-	Class Class
-	// Doc says what it does, in a line.
-	Doc string
+	class Class
+	// doc says what it does, in a line.
+	doc string
 }
 
 // NeedsPerson reports whether nobody but a person may agree to the fix, and no
@@ -29,10 +29,9 @@ func (f Fix) NeedsPerson() bool {
 	return slices.Contains([]string{"reference_same_name", "reference_other_name", "docker_pass_env", "lower_case_package"}, f.Name)
 }
 
-// FixKinds lists all fixes that there are, in the order of the ladder.
-func FixKinds() []FixKind { return slices.Clone(fixKinds) }
-
-var fixKinds = []FixKind{
+// fixKinds are all fixes that there are, in the order of the ladder. docs/FIXES.md is
+// made of it.
+var fixKinds = []fixKind{
 	{"move_entry", Ask, "moves servers from a file that the client does not read to the one that it reads"},
 	{"strict_json", Auto, "removes comments and trailing commas from a file that has to be strict JSON"},
 	{"remove_mark", Auto, "removes a byte order mark from the beginning of a file, for a client that cannot read it"},

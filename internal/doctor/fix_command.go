@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
@@ -156,8 +158,14 @@ func scriptMissing(_ context.Context, t *treatment) []Fix {
 	if t.server == nil || t.siblings == nil || missing == "" {
 		return []Fix{byHand}
 	}
+	if i := slices.IndexFunc(t.server.Args, func(a clientconfig.Value) bool {
+		return strings.HasPrefix(a.Text, "~/") && strings.HasSuffix(missing, a.Text)
+	}); i >= 0 && t.home != "" && t.fileExists(t.home+t.server.Args[i].Text[1:]) {
+		meant := t.home + t.server.Args[i].Text[1:]
+		return or(t.fix("script_path", Ask, fmt.Sprintf("write %s, since nobody replaces the ~", meant), t.setValue(t.server.Args[i], meant)), byHand)
+	}
 	near := t.nearFiles(missing)
-	i := slices.IndexFunc(t.server.Args, func(a value) bool { return a.Text == missing })
+	i := slices.IndexFunc(t.server.Args, func(a clientconfig.Value) bool { return a.Text == missing })
 	if len(near) != 1 || i < 0 {
 		return []Fix{byHand}
 	}
@@ -238,7 +246,7 @@ func permissionDenied(ctx context.Context, t *treatment) []Fix {
 	if t.server != nil && denied != "" && denied == t.server.Command.Text {
 		return notExecutable(ctx, t)
 	}
-	byHand := never("by_hand", "", "let your user read and write %s", orElse(denied, "what the server was denied"))
+	byHand := never("by_hand", "", "let your user read and write %s", cmp.Or(denied, "what the server was denied"))
 	if t.os == "darwin" {
 		byHand.Does += fmt.Sprintf("; for a folder such as Documents, allow %s under System Settings > Privacy & Security > Files and Folders", t.client.Name)
 	}
@@ -259,11 +267,4 @@ func permissionDenied(ctx context.Context, t *treatment) []Fix {
 		return or(t.fix("cache_dir", Ask, does, t.setEnv(cache.variable, "", folder)), byHand)
 	}
 	return []Fix{byHand}
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

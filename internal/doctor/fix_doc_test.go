@@ -33,8 +33,8 @@ func TestTheTableOfFixesIsWrittenDown(t *testing.T) {
 	const path = "../../docs/FIXES.md"
 	var b strings.Builder
 	b.WriteString(fixesHead)
-	for _, k := range FixKinds() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Name, k.Class, strings.ReplaceAll(k.Doc, "|", `\|`))
+	for _, k := range fixKinds {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.name, k.class, strings.ReplaceAll(k.doc, "|", `\|`))
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
@@ -52,10 +52,10 @@ func TestTheTableOfFixesIsWrittenDown(t *testing.T) {
 
 func TestFixesArePresentable(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, k := range FixKinds() {
-		if k.Doc == "" || strings.HasSuffix(k.Doc, ".") || seen[k.Name] {
-			t.Errorf("%q: %q", k.Name, k.Doc)
+	for _, k := range fixKinds {
+		if k.doc == "" || strings.HasSuffix(k.doc, ".") || seen[k.name] {
+			t.Errorf("%q: %q", k.name, k.doc)
 		}
-		seen[k.Name] = true
+		seen[k.name] = true
 	}
 }

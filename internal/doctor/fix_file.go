@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -120,7 +119,7 @@ func misplaced(_ context.Context, t *treatment) []Fix {
 // project, or else the user's own.
 func (t *treatment) rightPlace() (clientconfig.Place, string, bool) {
 	scope := "user"
-	if rel, err := filepath.Rel(t.project, t.file.Path); t.project != "" && err == nil && filepath.IsLocal(rel) {
+	if t.project != "" && isBelow(t.project, t.file.Path) {
 		scope = "project"
 	}
 	for _, p := range t.client.Files {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -22,7 +23,7 @@ func connectionRefused(ctx context.Context, t *treatment) []Fix {
 	if port == 0 {
 		return []Fix{never("start_server", "", "start the program that should listen there, and check host and port")}
 	}
-	address := net.JoinHostPort(orElse(host, "localhost"), strconv.Itoa(port))
+	address := net.JoinHostPort(cmp.Or(host, "localhost"), strconv.Itoa(port))
 	start := never("start_server", "", "start the program that should listen at %s", address)
 	if t.server == nil {
 		return []Fix{start}
@@ -43,6 +44,9 @@ func connectionRefused(ctx context.Context, t *treatment) []Fix {
 	}
 	if p, ok := ports.Match(port); ok {
 		does := fmt.Sprintf("use port %d, where docker compose publishes port %d of %s", p.Published, port, p.Service)
+		if p.File != "" {
+			does += fmt.Sprintf(" (%s)", Place{File: p.File, Line: p.Line})
+		}
 		if edits := t.replacePort(port, p.Published); len(edits) > 0 {
 			fixes = append(fixes, t.fix("compose_port", Ask, does, edits...)...)
 		}
@@ -125,14 +129,13 @@ func (t *treatment) stdioFlag() []Fix {
 // says it.
 func (t *treatment) setTransport(transport clientconfig.Transport) []Fix {
 	e := &t.client.Entry
-	does := map[clientconfig.Transport]string{clientconfig.HTTP: "Streamable HTTP", clientconfig.SSE: "SSE"}[transport]
 	for _, u := range e.URLs {
 		if u.Transport == transport && u.Name != t.server.URL.Path[len(t.server.URL.Path)-1] {
 			edits := []Edit{t.rename(t.server.URL.Path, u.Name)}
 			if t.server.Type.Path != nil && len(e.Types[transport]) > 0 {
 				edits = append(edits, t.setValue(t.server.Type, e.Types[transport][0]))
 			}
-			return t.fix("set_transport", Auto, fmt.Sprintf("write the URL as %q, since the server speaks %s", u.Name, does), edits...)
+			return t.fix("set_transport", Auto, fmt.Sprintf("write the URL as %q, since the server speaks %s", u.Name, transportName(transport)), edits...)
 		}
 	}
 	names := e.Types[transport]
@@ -145,7 +148,7 @@ func (t *treatment) setTransport(transport clientconfig.Transport) []Fix {
 		}
 		return f.Set(under(s.Path, e.Type), names[0])
 	})
-	return t.fix("set_transport", Auto, fmt.Sprintf("write %q: %q, since the server speaks %s", e.Type, names[0], does), edit)
+	return t.fix("set_transport", Auto, fmt.Sprintf("write %q: %q, since the server speaks %s", e.Type, names[0], transportName(transport)), edit)
 }
 
 func untrusted(_ context.Context, t *treatment) []Fix {

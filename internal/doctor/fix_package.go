@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,11 +10,8 @@ import (
 	"strings"
 
 	"github.com/mcpmend/mcpmend/fault"
-	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/machine"
 )
-
-type value = clientconfig.Value
 
 // argv is the command line of the entry, nil if there is none that could be edited.
 func (t *treatment) argv() []string {
@@ -42,7 +40,10 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 	if l.runner == "npx" && name != "" {
 		run = "npm view " + t.quote(name) + " name version"
 	}
-	byHand := never("by_hand", run, "correct the name of the package %s with the server's own documentation; a similar name may be somebody else's", orElse(name, "at "+t.where()))
+	if name == "" && l.runner == "npx" && l.id != "" {
+		name = l.id + " at " + t.where() // what npx said may name nothing; it was asked for one package
+	}
+	byHand := never("by_hand", run, "correct the name of the package %s with the server's own documentation; a similar name may be somebody else's", cmp.Or(name, "at "+t.where()))
 	written, version, ok := npmName(l.id)
 	lower := strings.ToLower(written)
 	if l.runner != "npx" || !ok || lower == written || l.at > len(t.server.Args) {
@@ -142,7 +143,7 @@ func deprecated(_ context.Context, t *treatment) []Fix {
 // dependencyBreak: version 2 of the Python SDK took a module away that many servers
 // import and did not pin.
 func dependencyBreak(_ context.Context, t *treatment) []Fix {
-	byHand := never("by_hand", "", "pin an earlier version of the server or of %s, or wait for its makers", orElse(t.f.pieces.Package, "what it depends on"))
+	byHand := never("by_hand", "", "pin an earlier version of the server or of %s, or wait for its makers", cmp.Or(t.f.pieces.Package, "what it depends on"))
 	l := t.launch()
 	if !l.isUV() || !fault.RemedyIn(t.evidence()).FastMCP {
 		return []Fix{byHand}
@@ -156,7 +157,7 @@ func dependencyBreak(_ context.Context, t *treatment) []Fix {
 }
 
 func missingDependency(_ context.Context, t *treatment) []Fix {
-	return []Fix{never("install_program", "", "install %s for the interpreter that runs the server, as its documentation says", orElse(t.f.pieces.Package, "what is missing"))}
+	return []Fix{never("install_program", "", "install %s for the interpreter that runs the server, as its documentation says", cmp.Or(t.f.pieces.Package, "what is missing"))}
 }
 
 // runtimeVersion puts a newer runtime first, where there is one.
@@ -167,6 +168,9 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 	l := t.launch()
 	if python := fault.RemedyIn(t.evidence()).Python; python != "" && l.isUV() && !l.told("--python", "-p") {
 		return t.fix("python_version", Auto, fmt.Sprintf("add --python %q, which the server's package asks for", python), t.setLine(l.with("--python", python)...))
+	}
+	if version := fault.RemedyIn(t.evidence()).DotNet; version != "" {
+		return []Fix{never("install_program", "", "install .NET %s: https://dotnet.microsoft.com/download", version)}
 	}
 	runtime := "node"
 	if strings.HasPrefix(programName(t.server.Command.Text), "python") || l.isUV() {
@@ -179,12 +183,26 @@ func runtimeVersion(ctx context.Context, t *treatment) []Fix {
 		found = slices.DeleteFunc(found, func(p machine.Found) bool { return p.Path == beside })
 		found = append([]machine.Found{{Path: beside}}, found...)
 	}
+	// The one that it runs on already is not a newer one.
+	running := t.inPath(runtime)
+	found = slices.DeleteFunc(found, func(p machine.Found) bool { return p.Path == running })
 	for _, p := range found[:min(len(found), maxPrograms)] {
 		fixes = append(fixes, t.newerRuntime(p, runtime)...)
 	}
 	byHand := t.install(runtime)
 	byHand.Does = "install a newer version of what runs the server: " + strings.TrimPrefix(byHand.Does, "install ")
 	return or(fixes, byHand)
+}
+
+// inPath is the program that the server finds by this name, "" if that is not known.
+func (t *treatment) inPath(name string) string {
+	_, path := t.pathVariable()
+	for _, folder := range t.os.Folders(cmp.Or(path, t.path)) {
+		if file := t.os.Join(folder, name); t.fileExists(file) {
+			return file
+		}
+	}
+	return ""
 }
 
 // newerRuntime runs the same program with another runtime. A program that comes
@@ -205,7 +223,7 @@ func (t *treatment) newerRuntime(p machine.Found, runtime string) []Fix {
 			edits = append(edits, t.setLine(append([]string{beside}, argvOf(t.server)[1:]...)...))
 		}
 	}
-	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, orElse(p.Version, "another one"))
+	does := fmt.Sprintf("put %s first in the server's PATH, where %s is %s", folder, runtime, cmp.Or(p.Version, "another one"))
 	return t.fix("path_order", Auto, does, edits...)
 }
 

@@ -120,9 +120,9 @@ func TestFixes(t *testing.T) {
 			}
 		})
 	}
-	for _, k := range FixKinds() {
-		if !seen[k.Name] {
-			t.Errorf("no script offers the fix %q", k.Name)
+	for _, k := range fixKinds {
+		if !seen[k.name] {
+			t.Errorf("no script offers the fix %q", k.name)
 		}
 	}
 }
@@ -131,10 +131,10 @@ func TestFixes(t *testing.T) {
 func wantKnownClass(t *testing.T, f Fix) {
 	t.Helper()
 	strict := []Class{Auto, Ask, Never}
-	for _, k := range FixKinds() {
-		if k.Name == f.Name {
-			if slices.Index(strict, f.Class) < slices.Index(strict, k.Class) {
-				t.Errorf("%s is of class %s, its kind of class %s", f.Name, f.Class, k.Class)
+	for _, k := range fixKinds {
+		if k.name == f.Name {
+			if slices.Index(strict, f.Class) < slices.Index(strict, k.class) {
+				t.Errorf("%s is of class %s, its kind of class %s", f.Name, f.Class, k.class)
 			}
 			return
 		}
@@ -145,7 +145,11 @@ func wantKnownClass(t *testing.T, f Fix) {
 func runFixScript(t *testing.T, s *fixScript) ([]scriptFile, []Fix) {
 	home := t.TempDir()
 	at := func(text string) string { return strings.ReplaceAll(text, "$HOME", home) }
-	system := clientconfig.System{OS: orElse(s.one("os"), "linux"), Home: home, Project: filepath.Join(home, "project"), Getenv: func(string) string { return "" }}
+	goos := s.one("os")
+	if goos == "" {
+		goos = "linux"
+	}
+	system := clientconfig.System{OS: goos, Home: home, Project: filepath.Join(home, "project"), Getenv: func(string) string { return "" }}
 	client := clientconfig.ByID(s.one("client"))
 	if client == nil {
 		t.Fatalf("no client %q", s.one("client"))
@@ -240,7 +244,8 @@ func scriptSources(s *fixScript, system clientconfig.System, at func(string) str
 			var all machine.Ports
 			for _, line := range s.all("published") {
 				p := machine.Published{Protocol: "tcp"}
-				fmt.Sscan(line, &p.Service, &p.Target, &p.Published)
+				fmt.Sscan(line, &p.Service, &p.Target, &p.Published, &p.File, &p.Line)
+				p.File = at(p.File)
 				all = append(all, p)
 			}
 			return all

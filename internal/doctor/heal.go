@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -87,7 +88,7 @@ type Diff struct {
 // until it works or nothing is left to try. Files are written at the end, and only
 // with fixes that were kept.
 func (d *Doctor) Heal(ctx context.Context, c *Case, o HealOptions) *Healing {
-	h := &healer{HealOptions: o, store: d.Store, look: d.lookAgain, approve: d.approve}
+	h := &healer{HealOptions: o, store: d.Store, look: d.lookAgain, approve: d.approveMended}
 	if h.MaxAttempts <= 0 {
 		h.MaxAttempts = 3
 	}
@@ -104,15 +105,12 @@ func (d *Doctor) lookAgain(ctx context.Context, f *clientconfig.File, name strin
 	return patient.reexamine(ctx, f, name)
 }
 
-// approve extends a person's word from the command that was started to the one
-// that mending makes of it, if agreed says that the person has agreed to the
+// approveMended extends a person's word from the command that was started to the
+// one that mending makes of it, if agreed says that the person has agreed to the
 // change. It reports whether the new command may be started.
-func (d *Doctor) approve(f *clientconfig.File, name string, agreed func() bool) bool {
+func (d *Doctor) approveMended(f *clientconfig.File, name string, agreed func() bool) bool {
 	s := f.Server(name)
-	if s == nil || !d.needsApproval(s, f) {
-		return true
-	}
-	return d.Approvals != nil && agreed() && d.Approvals.Approve(d.fingerprint(s, f)) == nil
+	return s == nil || !d.needsApproval(s, f) || agreed() && d.approve(s, f) == nil
 }
 
 // A healer works on one case. What it knows of the world are two funcs, so that
@@ -187,24 +185,12 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 		if left.needs > 0 && fix.wait > 0 {
 			continue // still more time would show nothing new
 		}
-		agreed := func() bool { return h.Allow != nil && h.Allow(c, *fix) }
-		if fix.Class == Ask {
-			if !agreed() {
-				left.refused = append(left.refused, *fix)
-				continue
-			}
-			agreed = func() bool { return true }
-		}
 		changed, err := w.with(*fix)
 		if err != nil {
 			continue // the file is not what the finding was about any more
 		}
-		if c.saw != nil && !h.approve(changed.current(), c.Name, agreed) {
+		if !h.permits(c, fix, changed) {
 			left.refused = append(left.refused, *fix)
-			continue
-		}
-		if fix.clean != nil && h.Hold && !agreed() {
-			left.refused = append(left.refused, *fix) // what is removed cannot be held back
 			continue
 		}
 		if fix.clean != nil {
@@ -239,6 +225,21 @@ func (h *healer) attempt(ctx context.Context, c *Case, w *workspace, record *Hea
 		record.Attempts = append(record.Attempts, Attempt{Number: 1, Diagnosis: diagnosisOf(c.Cause), Result: c.State, Reached: c.Reached})
 	}
 	return c, w, left
+}
+
+// permits reports whether a fix may be tried. A person is asked once at the most, and
+// only if it is a person's decision.
+func (h *healer) permits(c *Case, fix *Fix, changed *workspace) bool {
+	agreed := sync.OnceValue(func() bool { return h.Allow != nil && h.Allow(c, *fix) })
+	switch {
+	case fix.Class == Ask && !agreed():
+		return false
+	case c.saw != nil && !h.approve(changed.current(), c.Name, agreed):
+		return false
+	case fix.clean != nil && h.Hold: // what is removed cannot be held back
+		return agreed()
+	}
+	return true
 }
 
 // plan notes for each finding the fix that would be tried first.

@@ -93,7 +93,7 @@ func (c *clinic) examine(ctx context.Context, f *clientconfig.File, name string,
 		if wrong := c.world(found.server, wait); wrong != nil {
 			wrong.ID = string(wrong.Stage) + "." + wrong.Kind
 			wrong.Severity, wrong.At = Broken, found.At
-			found.Cause, found.Reached, found.State = wrong, Stages()[rung(wrong.Stage)-1], stateOf(wrong)
+			found.Cause, found.Reached, found.State = wrong, stages[rung(wrong.Stage)-1], stateOf(wrong)
 		}
 	}
 	for _, finding := range findings(found) {

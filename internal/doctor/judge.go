@@ -69,9 +69,9 @@ func (d *Doctor) tellLost(c *Case, f *Finding) {
 	names := []string{f.pieces.Variable}
 	if c.server != nil && f.pieces.Variable == "" {
 		names = nil
-		entry, _ := d.published(c.server)
-		for _, v := range variablesOf(entry, c.server) {
-			if v.Required {
+		for _, v := range d.known(c.server) {
+			given := v.Given(func(name string) bool { return setsVariable(c.server, name) }, argvOf(c.server))
+			if !given && (v.Required || v.Secret && kind == fault.AuthFailed) {
 				names = append(names, v.Name)
 			}
 		}
@@ -141,11 +141,11 @@ func seconds(d time.Duration) string {
 }
 
 // settle closes a case with its cause and what else was found. What merely
-// follows from the cause is left out.
+// repeats the cause is left out.
 func (c *Case) settle(state State, cause *Finding, found []Finding) {
 	c.State, c.Cause = state, cause
 	for _, f := range found {
-		if f.ID != cause.ID && f.Kind != kindAsked {
+		if f.ID != cause.ID || f.At != cause.At {
 			c.Also = append(c.Also, f)
 		}
 	}

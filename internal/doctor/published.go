@@ -23,15 +23,16 @@ func (d *Doctor) published(s *clientconfig.Server) (registry.Entry, bool) {
 	return d.Registry.Package(l.registry, l.id)
 }
 
-// variablesOf are the variables that a published server takes, or the headers if it is a
+// known are the variables that a published server takes, or the headers if it is a
 // URL.
-func variablesOf(e registry.Entry, s *clientconfig.Server) []registry.Variable {
+func (d *Doctor) known(s *clientconfig.Server) []registry.Variable {
+	entry, _ := d.published(s)
 	if s.URL.Text != "" {
-		r, _ := e.FindRemote(s.URL.Text)
+		r, _ := entry.FindRemote(s.URL.Text)
 		return r.Headers
 	}
 	l := launchOf(argvOf(s))
-	p, _ := e.Find(l.registry, l.id)
+	p, _ := entry.Find(l.registry, l.id)
 	return p.Variables
 }
 

@@ -103,13 +103,6 @@ func (c *Case) headline() string {
 	return fmt.Sprintf("%s, %s", c.State, c.Cause.ID)
 }
 
-func (p Place) String() string {
-	if p.Line == 0 {
-		return p.File
-	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
-}
-
 // cell keeps a text from ending the cell of a table it stands in.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(s)

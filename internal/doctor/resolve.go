@@ -38,7 +38,7 @@ func (d *Doctor) resolve(s *clientconfig.Server, st Start) []Finding {
 	return resolve(site{environ: environ{os: d.goos(), list: st.Env}, dir: st.Dir, stat: os.Stat, open: openFile}, s, st.Command)
 }
 
-func openFile(name string) (io.ReadCloser, error) { return os.Open(name) }
+func openFile(name string) (io.ReadCloser, error) { return machine.OpenPlain(name) }
 
 // site is the place where a program is looked for. It knows the rules of a system
 // that need not be this one.
@@ -280,6 +280,13 @@ func (at *site) script(command []string) (index int, folder bool) {
 			}
 		}
 		return -1, false
+	}
+	if name == "java" {
+		i := slices.Index(command, "-jar") + 1
+		if i == 0 || i == len(command) {
+			return -1, false
+		}
+		return i, false
 	}
 	if !slices.Contains(interpreters, strings.TrimRight(name, "0123456789.")) && !slices.Contains(interpreters, name) {
 		return -1, false

@@ -54,7 +54,7 @@ func command(t *testing.T, client string, argv []string, cwd string) *clientconf
 func TestSeesWithoutStartingThatACommandCannotRun(t *testing.T) {
 	unix := map[string]string{
 		"/usr/bin/node": "\x7fELF", "/usr/bin/env": "\x7fELF", "/usr/bin/npx": "#!/usr/bin/env node\n", "/usr/bin/docker": "\x7fELF",
-		"/usr/bin/python3": "\x7fELF", "/usr/bin/uv": "\x7fELF",
+		"/usr/bin/python3": "\x7fELF", "/usr/bin/uv": "\x7fELF", "/usr/bin/java": "\x7fELF",
 		"/opt/tool!": "text", "/opt/script": "#!/usr/bin/env -S ruby -w\n", "/opt/gone": "#!/opt/none/python\n", "/opt/fine": "#!/usr/bin/python3\n",
 		"/app/server.js!": "", "/app/build/index.js!": "", "/app/run.sh": "#!/usr/bin/node\n",
 	}
@@ -85,6 +85,7 @@ func TestSeesWithoutStartingThatACommandCannotRun(t *testing.T) {
 		{"script without its ending", []string{"node", "build/index"}, "", "", ""},
 		{"script behind an option", []string{"node", "-r", "dotenv/config", "server.js"}, "", "", ""},
 		{"no script but a module", []string{"python3", "-m", "server"}, "", "", ""},
+		{"no archive", []string{"java", "-Xmx1g", "-jar", "/x/server.jar", "--stdio"}, "", "resolve.script_missing error", "/x/server.jar"},
 		{"python script", []string{"python3", "/x/server.py", "y.py"}, "", "resolve.script_missing error", "/x/server.py"},
 		{"uv's folder", []string{"uv", "--directory", "/x/project", "run", "server"}, "", "resolve.script_missing error", "/x/project"},
 		{"uv's folder that is there", []string{"uv", "--directory", "/app", "run", "server"}, "", "", ""},

@@ -146,7 +146,7 @@ func (c *schemaCheck) look(v any, at string, depth int) string {
 		return ""
 	}
 	if !ok {
-		return topOr(at) + " is not a schema"
+		return cmp.Or(at, "the top") + " is not a schema"
 	}
 	for _, word := range slices.Sorted(maps.Keys(schema)) {
 		if want, known := keywords[word]; known && !want.fits(schema[word]) {
@@ -159,7 +159,7 @@ func (c *schemaCheck) look(v any, at string, depth int) string {
 		}
 	}
 	if kind, ok := schema["type"].(string); ok && kind != "object" && schema["properties"] != nil {
-		return topOr(at) + " has properties and is no object"
+		return cmp.Or(at, "the top") + " has properties and is no object"
 	}
 	return c.below(schema, at, depth)
 }
@@ -190,13 +190,6 @@ func (c *schemaCheck) below(schema map[string]any, at string, depth int) string 
 		}
 	}
 	return ""
-}
-
-func topOr(at string) string {
-	if at == "" {
-		return "the top"
-	}
-	return at
 }
 
 // follow goes where a reference within the schema leads.

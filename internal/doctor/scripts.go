@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // A script is a file of a project that an entry names and that is run: its content
@@ -68,8 +69,7 @@ func projectOf(file string) string {
 // inside reports whether a file is in a folder. The root of the file system is none
 // that could be a project.
 func inside(root, file string) bool {
-	rel, err := filepath.Rel(root, file)
-	return root != "" && err == nil && filepath.IsLocal(rel) && filepath.Dir(root) != root
+	return root != "" && filepath.Dir(root) != root && isBelow(root, file)
 }
 
 var codeEndings = []string{
@@ -95,17 +95,13 @@ const markedSize = 64 << 20
 // markOf stands for a name and the content of its file; not ok if that is no plain
 // file, or not of the sort.
 func markOf(name, file string, sort func(string, *os.File) bool) (mark string, ok bool) {
-	// A pipe would let us wait for ever.
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
-	f, err := os.Open(file)
+	f, err := machine.OpenPlain(file)
 	if err != nil {
 		return "", false
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || !sort(name, f) {
+	if err != nil || !sort(name, f) {
 		return "", false
 	}
 	sum := sha256.New()

@@ -54,8 +54,9 @@ func (d *Doctor) sources(c *Case) sources {
 	}
 	s.speaks = func(ctx context.Context) clientconfig.Transport { return d.transport(ctx, c) }
 	if entry, there := d.published(c.server); there {
-		s.page, s.variables = entry.Help(), variablesOf(entry, c.server)
+		s.page = entry.Help()
 	}
+	s.variables = d.known(c.server)
 	return s
 }
 

@@ -3,7 +3,6 @@ package doctor
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -47,7 +46,7 @@ func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	if w.Reason = d.reasonNotToWrap(c); w.Reason != "" {
 		return w
 	}
-	f, s := d.reread(c)
+	f, s := c.reread()
 	if s == nil {
 		w.Reason = "the entry is gone"
 		return w
@@ -57,14 +56,18 @@ func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 		return w
 	}
 	changed, err := asCommand(f, s, behind(o.Program, s, d.Withheld))
-	d.finishWrapping(ctx, w, c, f, changed, err, o)
+	if err != nil {
+		w.Reason = err.Error()
+		return w
+	}
+	d.exchange(ctx, w, f, changed, c.saw, o)
 	return w
 }
 
 // Unwrap takes a server out again. It need not work for that.
 func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	w := &Wrapping{Server: c.Name, Client: c.Client, File: c.At.File}
-	f, s := d.reread(c)
+	f, s := c.reread()
 	if s == nil {
 		w.Reason = "the entry is gone"
 		return w
@@ -81,8 +84,11 @@ func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 		w.Reason = "is not behind mcpmend"
 		return w
 	}
-	c = &Case{Name: c.Name, file: f, server: s} // nothing to compare with
-	d.finishWrapping(ctx, w, c, f, changed, err, o)
+	if err != nil {
+		w.Reason = err.Error()
+		return w
+	}
+	d.exchange(ctx, w, f, changed, nil, o)
 	return w
 }
 
@@ -125,48 +131,47 @@ func (d *Doctor) reasonNotToWrap(c *Case) string {
 	return ""
 }
 
-// finishWrapping looks whether the changed entry does what the old one did, and
-// writes it.
-func (d *Doctor) finishWrapping(ctx context.Context, w *Wrapping, c *Case, f, changed *clientconfig.File, err error, o WrapOptions) {
-	if err != nil {
+// exchange writes the changed file in place of the other. If it is known what the
+// old entry did, the new one is started first and has to do the same.
+func (d *Doctor) exchange(ctx context.Context, w *Wrapping, before, after *clientconfig.File, did *Sighting, o WrapOptions) {
+	draft := NewDraft(before, after, nil)
+	if draft == nil {
+		w.Reason = "is so already"
+		return
+	}
+	if o.Plan {
+		w.Done, w.Diffs = true, []Diff{draft.Diff}
+		return
+	}
+	if did != nil {
+		if w.Reason = d.doesAsBefore(ctx, after, w.Server, did.Tools); w.Reason != "" {
+			return
+		}
+		w.Tools = len(did.Tools)
+	}
+	change, err := d.Write(ctx, draft)
+	if err != nil && !change.Done {
 		w.Reason = err.Error()
 		return
 	}
-	w.Diffs = []Diff{DiffOf(f, changed)}
-	if o.Plan {
-		w.Done = true
-		return
+	w.Done, w.Undo, w.Reload, w.Diffs = true, change.ID, before.Client.Reload, []Diff{draft.Diff}
+}
+
+// doesAsBefore starts an entry behind us and says why it cannot take the place of
+// the old one, which had these tools; "" if it can.
+func (d *Doctor) doesAsBefore(ctx context.Context, f *clientconfig.File, name string, tools []Tool) string {
+	// Whoever approved the command has approved it behind us, too.
+	if err := d.approve(f.Server(name), f); err != nil {
+		return err.Error()
 	}
-	if c.saw != nil {
-		now := changed.Server(c.Name)
-		// Whoever approved the command has approved it behind us, too.
-		if d.needsApproval(now, changed) {
-			if err := d.Approvals.Approve(d.fingerprint(now, changed)); err != nil {
-				w.Reason = err.Error()
-				return
-			}
-		}
-		after := d.reexamine(ctx, changed, c.Name)
-		if after == nil || after.saw == nil || after.saw.Fault != nil {
-			w.Reason, w.Diffs = "does not start behind mcpmend, so nothing was changed", nil
-			return
-		}
-		if !sameTools(c.saw.Tools, after.saw.Tools) {
-			w.Reason, w.Diffs = "has other tools behind mcpmend than before, so nothing was changed", nil
-			return
-		}
-		w.Tools = len(after.saw.Tools)
+	c := d.reexamine(ctx, f, name)
+	if c == nil || c.saw == nil || c.saw.Fault != nil {
+		return "does not start behind mcpmend, so nothing was changed"
 	}
-	change, err := d.Store.Save(ctx, changed)
-	if errors.Is(err, clientconfig.ErrNoChange) {
-		w.Reason, w.Diffs = "is so already", nil
-		return
+	if !sameTools(tools, c.saw.Tools) {
+		return "has other tools behind mcpmend than before, so nothing was changed"
 	}
-	if err != nil && !change.Done {
-		w.Reason, w.Diffs = err.Error(), nil
-		return
-	}
-	w.Done, w.Undo, w.Reload = true, change.ID, f.Client.Reload
+	return ""
 }
 
 func sameTools(a, b []Tool) bool {
@@ -175,8 +180,8 @@ func sameTools(a, b []Tool) bool {
 
 // reread reads the case's file again, since an earlier change may have been
 // written to it, and finds the entry.
-func (d *Doctor) reread(c *Case) (*clientconfig.File, *clientconfig.Server) {
-	f := clientconfig.Open(c.file.Path, c.file.Client, d.System.Project, c.file.Places...)
+func (c *Case) reread() (*clientconfig.File, *clientconfig.Server) {
+	f := c.file.Again()
 	for _, s := range f.Servers {
 		if slices.Equal(s.Path, c.server.Path) {
 			return f, s

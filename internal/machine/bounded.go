@@ -8,10 +8,9 @@ import (
 
 var errNotPlain = errors.New("not a regular file, or too large")
 
-// readBounded reads a regular file that is not larger than limit. A pipe would let
-// us wait for ever, so it is looked at before it is opened and after.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := openPlain(path)
+// ReadPlain reads a file that OpenPlain opens and that is not larger than limit.
+func ReadPlain(path string, limit int64) ([]byte, error) {
+	f, err := OpenPlain(path)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +25,9 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-func openPlain(path string) (*os.File, error) {
+// OpenPlain opens a regular file for reading, and nothing else: a pipe would let us
+// wait for ever, so it is looked at before it is opened and after.
+func OpenPlain(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

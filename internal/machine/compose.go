@@ -1,11 +1,13 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,11 +38,17 @@ type Published struct {
 	Line int
 }
 
+// isLocal: it can be reached as localhost.
+func (p Published) isLocal() bool {
+	ip := net.ParseIP(p.HostIP)
+	return p.HostIP == "" || ip.IsUnspecified() || ip.IsLoopback()
+}
+
 // Ports are the published ports of a compose project.
 type Ports []Published
 
-// Match finds the service that somebody meant who was refused at this port: the
-// port is right inside the container and published under another number. It is
+// Match finds the service that somebody meant who was refused at this port of the
+// machine: the port is right inside the container and published under another number. It is
 // only found if there is exactly one, and nobody publishes the refused port
 // itself, for then that service is merely down.
 func (ps Ports) Match(refused int) (Published, bool) {
@@ -48,7 +56,7 @@ func (ps Ports) Match(refused int) (Published, bool) {
 		var match []Published
 		for _, p := range ps {
 			switch {
-			case p.Inactive != inactive || p.Protocol != "tcp":
+			case p.Inactive != inactive || p.Protocol != "tcp" || !p.isLocal():
 			case p.Published == refused:
 				return Published{}, false
 			case p.Target == refused:
@@ -78,9 +86,9 @@ var (
 	composeOverrides = []string{"compose.override.yml", "compose.override.yaml", "docker-compose.override.yml", "docker-compose.override.yaml"}
 )
 
-// PublishedPorts reads the compose files of a folder as docker compose would,
-// with the override file, the .env file, profiles and included files. It starts
-// nothing, asks no network, and reads regular files below dir only. A folder
+// PublishedPorts reads the compose files of a folder as docker compose would, with
+// COMPOSE_FILE, the override file, the .env file, profiles and included files. It
+// starts nothing, asks no network, and reads regular files below dir only. A folder
 // without compose files has no ports, which is no error.
 //
 // An error names the file and not what is wrong in it: that could quote a value.
@@ -94,15 +102,14 @@ func PublishedPorts(ctx context.Context, dir string) (Ports, error) {
 	}
 	quietCompose()
 	c := composeReader{root: dir, seen: make(map[string]bool)}
-	main := firstOf(dir, composeNames)
-	if main == "" {
+	env := c.environment(dir, ownEnviron())
+	files := composeFiles(dir, env)
+	if len(files) == 0 {
 		return nil, nil
 	}
-	files := []string{main}
-	if override := firstOf(dir, composeOverrides); override != "" {
-		files = append(files, override)
+	if first := filepath.Dir(files[0]); first != dir { // paths count from there
+		dir, env = first, c.environment(first, env)
 	}
-	env := c.environment(dir, ownEnviron())
 	if err := c.read(ctx, dir, files, env, 0); err != nil {
 		return nil, err
 	}
@@ -111,6 +118,31 @@ func PublishedPorts(ctx context.Context, dir string) (Ports, error) {
 
 // quietCompose keeps the loader from writing its warnings to our standard error.
 var quietCompose = sync.OnceFunc(func() { logrus.SetOutput(io.Discard) })
+
+// composeFiles are those that COMPOSE_FILE names, or those that are found.
+func composeFiles(dir string, env types.Mapping) []string {
+	var files []string
+	separator := cmp.Or(env["COMPOSE_PATH_SEPARATOR"], string(os.PathListSeparator))
+	for name := range strings.SplitSeq(env["COMPOSE_FILE"], separator) {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		files = append(files, name)
+	}
+	if len(files) > 0 {
+		return files
+	}
+	if main := firstOf(dir, composeNames); main != "" {
+		files = append(files, main)
+		if override := firstOf(dir, composeOverrides); override != "" {
+			files = append(files, override)
+		}
+	}
+	return files
+}
 
 func firstOf(dir string, names []string) string {
 	for _, name := range names {
@@ -145,7 +177,7 @@ func (c *composeReader) environment(dir string, env types.Mapping) types.Mapping
 	if err != nil {
 		return env
 	}
-	data, err := readBounded(file, maxDotenv)
+	data, err := ReadPlain(file, maxDotenv)
 	if err != nil {
 		return env
 	}
@@ -188,7 +220,7 @@ func (c *composeReader) read(ctx context.Context, dir string, files []string, en
 		if err != nil {
 			return fmt.Errorf("%s: cannot be read", f)
 		}
-		data, err := readBounded(file, maxCompose)
+		data, err := ReadPlain(file, maxCompose)
 		if err != nil {
 			return fmt.Errorf("%s: cannot be read", f)
 		}

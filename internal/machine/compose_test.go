@@ -67,6 +67,13 @@ services:
 			".env":         "MCPMEND_TEST_DB_PORT=54399\n",
 			"compose.yaml": "services:\n  db:\n    image: x\n    ports: ['${MCPMEND_TEST_DB_PORT}:5432', '${MCPMEND_TEST_UNSET:-7000}:7001']\n    env_file: [missing.env]\n"},
 			[]string{"db :54399:5432/tcp compose.yaml:2", "db :7000:7001/tcp compose.yaml:2"}},
+		{"the files that COMPOSE_FILE names", map[string]string{
+			".env":            "COMPOSE_PATH_SEPARATOR=,\nCOMPOSE_FILE=docker/base.yml, docker/dev.yml\nMCPMEND_TEST_DB_PORT=54399\n",
+			"compose.yaml":    "services:\n  no:\n    image: x\n    ports: ['1:1']\n",
+			"docker/base.yml": "include: [more.yml]\nservices:\n  db:\n    image: x\n    ports: ['5432:5432']\n",
+			"docker/dev.yml":  "services:\n  db:\n    ports: !override ['${MCPMEND_TEST_DB_PORT}:5432']\n",
+			"docker/more.yml": "services:\n  c:\n    image: x\n    ports: ['3:3']\n"},
+			[]string{"db :54399:5432/tcp docker/dev.yml:2", "c :3:3/tcp docker/more.yml:2"}},
 		{"profiles", map[string]string{
 			".env":         "COMPOSE_PROFILES=tools, other\n",
 			"compose.yaml": "services:\n  db:\n    image: x\n    ports: ['1:1']\n  on:\n    image: x\n    profiles: [tools]\n    ports: ['2:2']\n  off:\n    image: x\n    profiles: [debug]\n    ports: ['3:3']\n"},
@@ -129,6 +136,15 @@ func TestABrokenComposeFileIsAnErrorWithoutItsValues(t *testing.T) {
 	}
 }
 
+func TestAComposeFileThatDotenvNamesOutsideOfTheProjectIsNotRead(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	plant(t, outside, map[string]string{"compose.yaml": "services: {a: {image: x, ports: ['1:1']}}\n"})
+	plant(t, dir, map[string]string{".env": "COMPOSE_FILE=" + filepath.Join(outside, "compose.yaml") + "\n"})
+	if ports, err := PublishedPorts(t.Context(), dir); err == nil || ports != nil {
+		t.Errorf("got %+v, %v; want nothing of another folder", ports, err)
+	}
+}
+
 // A project is somebody else's: its links must not lead us out of it.
 func TestComposeFilesOutsideOfTheProjectAreNotRead(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -162,6 +178,8 @@ func TestTheRefusedPortLeadsToOneServiceOrNone(t *testing.T) {
 		"the right one is down":    {Ports{db, with(second, func(p *Published) { p.Published = 5432 })}, ""},
 		"another has taken it":     {Ports{db, {Service: "web", Target: 80, Published: 5432, Protocol: "tcp"}}, ""},
 		"docker chooses":           {Ports{with(db, func(p *Published) { p.Published = 0 })}, ""},
+		"of another address":       {Ports{with(db, func(p *Published) { p.HostIP = "192.168.1.5" })}, ""},
+		"of this machine alone":    {Ports{with(db, func(p *Published) { p.HostIP = "127.0.0.1" })}, "db"},
 		"udp":                      {Ports{with(db, func(p *Published) { p.Protocol = "udp" })}, ""},
 		"one inactive":             {Ports{with(db, func(p *Published) { p.Inactive = true })}, "db"},
 		"one active, one inactive": {Ports{with(db, func(p *Published) { p.Inactive = true }), second}, "db2"},

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -218,6 +219,20 @@ func (d *Desktop) Guess() []string {
 	return append(list, "PATH="+GUIPath(d.os()))
 }
 
+// GUIPath is the PATH that an application started from the desktop gets, on this
+// operating system (as in GOOS; "" is ours): not the one of a terminal, which is
+// why a program may be found in one and not in the other. On Windows both are the
+// same.
+func GUIPath(goos string) string {
+	switch cmp.Or(goos, runtime.GOOS) {
+	case windows:
+		return ""
+	case "darwin":
+		return "/usr/bin:/bin:/usr/sbin:/sbin"
+	}
+	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games:/usr/local/games:/snap/bin"
+}
+
 // loginFiles are read when a person logs in at a display, by some display managers
 // at least. What a shell reads when it is interactive is not among them.
 var loginFiles = []string{
@@ -232,17 +247,9 @@ var assignment = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za
 func (d *Desktop) setAtLogin() map[string]bool {
 	names := make(map[string]bool)
 	for _, pattern := range loginFiles {
-		if rest, ok := strings.CutPrefix(pattern, "~"); ok {
-			if d.Home == "" {
-				continue
-			}
-			pattern = filepath.Join(d.Home, filepath.FromSlash(rest))
-		} else {
-			pattern = filepath.Join(d.Root+"/", filepath.FromSlash(pattern))
-		}
-		files, _ := filepath.Glob(pattern)
+		files, _ := filepath.Glob(located(pattern, d.Home, d.Root))
 		for _, file := range files[:min(len(files), 100)] {
-			data, err := readBounded(file, maxDotenv)
+			data, err := ReadPlain(file, maxDotenv)
 			if err != nil {
 				continue
 			}
@@ -263,9 +270,4 @@ func (d *Desktop) getenv(name string) string {
 	return ""
 }
 
-func (d *Desktop) os() string {
-	if d.OS != "" {
-		return d.OS
-	}
-	return runtime.GOOS
-}
+func (d *Desktop) os() string { return cmp.Or(d.OS, runtime.GOOS) }

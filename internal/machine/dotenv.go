@@ -35,7 +35,7 @@ func DotenvNames(dirs ...string) []DotenvName {
 		}
 		seen[dir] = true
 		for _, file := range dotenvFiles(dir) {
-			data, err := readBounded(file, maxDotenv)
+			data, err := ReadPlain(file, maxDotenv)
 			if err != nil {
 				continue
 			}

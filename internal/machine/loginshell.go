@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrNoLoginPath is returned if the login shell did not say its PATH.
-var ErrNoLoginPath = errors.New("the login shell does not say its PATH")
+// errNoLoginPath is returned if the login shell did not say its PATH.
+var errNoLoginPath = errors.New("the login shell does not say its PATH")
 
 const (
 	shellLimit = 3 * time.Second
@@ -66,7 +66,7 @@ func (p *Programs) askShell(ctx context.Context) (string, error) {
 		shell = "/bin/sh"
 	}
 	if !filepath.IsAbs(shell) || executable(shell, p.os()) != nil {
-		return "", fmt.Errorf("%w: it cannot be started", ErrNoLoginPath)
+		return "", fmt.Errorf("%w: it cannot be started", errNoLoginPath)
 	}
 	flags := [][]string{{"-l", "-i"}, {"-l"}}
 	switch filepath.Base(shell) {
@@ -82,7 +82,7 @@ func (p *Programs) askShell(ctx context.Context) (string, error) {
 			return path, nil
 		}
 	}
-	return "", ErrNoLoginPath
+	return "", errNoLoginPath
 }
 
 // shellPath starts a shell and reads what it prints between two marks; start files

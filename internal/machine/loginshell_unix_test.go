@@ -38,6 +38,8 @@ func TestTheLoginShellSaysItsPath(t *testing.T) {
 		"bash":         {"bash", map[string]string{".bash_profile": ". ~/.bashrc\n", ".bashrc": "export PATH=/from/rc:$PATH\n"}},
 		"zsh":          {"zsh", map[string]string{".zshrc": "export PATH=/from/rc:$PATH\n"}},
 		"fish":         {"fish", map[string]string{".config/fish/config.fish": "set -gx PATH /from/rc $PATH\n"}},
+		"zsh, noise":   {"zsh", map[string]string{".zshenv": noise, ".zprofile": "export PATH=/from/rc:$PATH\n", ".zshrc": "PROMPT='%~ '; read answer\n"}},
+		"fish, noise":  {"fish", map[string]string{".config/fish/config.fish": noise + "set -gx PATH /from/rc $PATH; read answer\n"}},
 		"noise before": {"bash", map[string]string{".bash_profile": noise + "export PATH=/from/rc:$PATH\n"}},
 		"noise after":  {"bash", map[string]string{".bash_profile": "export PATH=/from/rc:$PATH\ntrap 'echo bye; echo PATH=/wrong' EXIT\n"}},
 		"much noise":   {"bash", map[string]string{".bash_profile": "head -c 300000 /dev/zero | tr '\\0' x; export PATH=/from/rc:$PATH\n"}},
@@ -90,7 +92,7 @@ func TestAShellThatHangsIsEnded(t *testing.T) {
 	p.Timeout = 1500 * time.Millisecond
 	begin := time.Now()
 	path, err := p.LoginPath(t.Context())
-	if !errors.Is(err, ErrNoLoginPath) {
+	if !errors.Is(err, errNoLoginPath) {
 		t.Errorf("LoginPath() = %q, %v", path, err)
 	}
 	if took := time.Since(begin); took > p.Timeout+5*time.Second {
@@ -115,7 +117,7 @@ func TestAShellThatDoesNotAnswerIsAnError(t *testing.T) {
 		"is a folder":   {Shell: "/bin", Home: t.TempDir(), Getenv: env(nil)},
 		"has no folder": {Shell: "/bin/sh", Home: "/nonexistent", Getenv: env(nil)},
 	} {
-		if path, err := p.LoginPath(t.Context()); !errors.Is(err, ErrNoLoginPath) {
+		if path, err := p.LoginPath(t.Context()); !errors.Is(err, errNoLoginPath) {
 			t.Errorf("a shell that %s: %q, %v", name, path, err)
 		}
 		// What is not known from the shell is found all the same.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -448,6 +449,55 @@ func TestABusyRegistryIsAskedAgain(t *testing.T) {
 	update(t, r)
 	if _, ok := r.Package("npm", "s1"); !ok {
 		t.Error("not found")
+	}
+}
+
+// roundTrip answers without a network, whose time would not pass in a bubble.
+type roundTrip func(*http.Request) *http.Response
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
+
+func TestABusyRegistryIsAskedAgainWhenItSays(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		after func(time.Time) string
+		want  time.Duration // between the two requests; 0 if there is no second
+	}{
+		{"seconds", func(time.Time) string { return "20" }, 20 * time.Second},
+		{"a date", func(now time.Time) string { return now.Add(30 * time.Second).UTC().Format(http.TimeFormat) }, 30 * time.Second},
+		{"less than we wait anyhow", func(time.Time) string { return "0" }, time.Second},
+		{"a date that is over", func(now time.Time) string { return now.Add(-time.Hour).UTC().Format(http.TimeFormat) }, time.Second},
+		{"nonsense", func(time.Time) string { return "soon" }, time.Second},
+		{"too long", func(time.Time) string { return "86400" }, 0},
+		{"beyond all numbers", func(time.Time) string { return "99999999999999999999" }, time.Second},
+		{"beyond all times", func(time.Time) string { return "9223372036854775807" }, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []time.Time
+				r := &Registry{BaseURL: "https://registry.example", Dir: t.TempDir(), Client: &http.Client{Transport: roundTrip(func(*http.Request) *http.Response {
+					asked = append(asked, time.Now())
+					w := httptest.NewRecorder()
+					if len(asked) == 1 {
+						w.Header().Set("Retry-After", test.after(time.Now()))
+						w.WriteHeader(http.StatusTooManyRequests)
+					} else {
+						fmt.Fprint(w, `{"servers":[]}`)
+					}
+					return w.Result()
+				})}}
+				err := r.Update(t.Context())
+				if test.want == 0 {
+					if len(asked) != 1 || err == nil || !strings.Contains(err.Error(), "asks to be left alone") {
+						t.Errorf("asked %d times, %v; want one question and what the registry said", len(asked), err)
+					}
+					return
+				}
+				if err != nil || len(asked) != 2 || asked[1].Sub(asked[0]) != test.want {
+					t.Errorf("asked at %v, %v; want a second time after %v", asked, err, test.want)
+				}
+			})
+		})
 	}
 }
 

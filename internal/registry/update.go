@@ -23,6 +23,9 @@ const (
 	maxAttempts = 3        // for one page
 	updateLimit = 5 * time.Minute
 	pageLimit   = 30 * time.Second
+	// longestWait is how long we come back later if the registry asks for that. Who
+	// asks for more is not asked again: sooner would be rude, and somebody waits.
+	longestWait = time.Minute
 	// Changes are looked at again from a little before the newest one we have seen:
 	// they need not become visible in the order of their times.
 	overlap = time.Hour
@@ -157,7 +160,7 @@ func (r *Registry) page(ctx context.Context, list *url.URL, query url.Values) (*
 	}
 	var errs []error
 	for attempt := 1; ; attempt++ {
-		page, again, err := r.try(ctx, list, query)
+		page, again, after, err := r.try(ctx, list, query)
 		if err == nil {
 			return page, nil
 		}
@@ -168,20 +171,22 @@ func (r *Registry) page(ctx context.Context, list *url.URL, query url.Values) (*
 		select {
 		case <-ctx.Done():
 			return nil, errors.Join(append(errs, ctx.Err())...)
-		case <-time.After(pause):
+		case <-time.After(max(pause, after)):
 		}
 		pause *= 4
 	}
 }
 
-func (r *Registry) try(ctx context.Context, list *url.URL, query url.Values) (_ *listing, again bool, _ error) {
+// try asks for a page once. After an error, again says whether another time could
+// help, and after when the registry wants it at the earliest.
+func (r *Registry) try(ctx context.Context, list *url.URL, query url.Values) (_ *listing, again bool, after time.Duration, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, pageLimit)
 	defer cancel()
 	u := *list
 	u.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, false, errors.New("the base URL cannot be used")
+		return nil, false, 0, errors.New("the base URL cannot be used")
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "mcpmend")
@@ -192,28 +197,45 @@ func (r *Registry) try(ctx context.Context, list *url.URL, query url.Values) (_ 
 		if errors.As(err, &ue) {
 			err = ue.Err
 		}
-		return nil, true, err
+		return nil, true, 0, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		again := resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests
-		return nil, again, fmt.Errorf("the registry answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		err := fmt.Errorf("the registry answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		after := retryAfter(resp.Header.Get("Retry-After"))
+		if again && after > longestWait {
+			again, err = false, fmt.Errorf("%w and asks to be left alone for %v", err, after.Round(time.Second))
+		}
+		return nil, again, after, err
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	if err != nil {
-		return nil, true, err
+		return nil, true, 0, err
 	}
 	if len(body) > maxPage {
-		return nil, false, fmt.Errorf("a page is larger than %d MiB", maxPage>>20)
+		return nil, false, 0, fmt.Errorf("a page is larger than %d MiB", maxPage>>20)
 	}
 	var page listing
 	if err := json.Unmarshal(body, &page); err != nil {
-		return nil, false, errors.New("the answer is not a list of servers")
+		return nil, false, 0, errors.New("the answer is not a list of servers")
 	}
 	if page.Servers == nil && !bytes.Contains(body, []byte(`"servers"`)) {
-		return nil, false, errors.New("the answer is not a list of servers")
+		return nil, false, 0, errors.New("the answer is not a list of servers")
 	}
-	return &page, false, nil
+	return &page, false, 0, nil
+}
+
+// retryAfter reads the header of that name: seconds, or a date. 0 if it says nothing.
+func retryAfter(text string) time.Duration {
+	const longest = 24 * time.Hour // more is no more; and multiplied it might be less
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Duration(min(max(seconds, 0), int64(longest/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(time.Until(at), 0), longest)
+	}
+	return 0
 }
 
 // client is the user's, or one that does not leave https for http.

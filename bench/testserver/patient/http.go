@@ -57,6 +57,14 @@ func (p *ills) handler() http.Handler {
 			}
 			streamable.ServeHTTP(w, r)
 		})
+	case "get400": // as "http", with the wrong answer to a GET
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				http.Error(w, "Bad Request", http.StatusBadRequest)
+				return
+			}
+			streamable.ServeHTTP(w, r)
+		})
 	case "path": // only there, and HTML elsewhere
 		mux := http.NewServeMux()
 		mux.Handle("/mcp", streamable)

@@ -28,6 +28,7 @@ type ills struct {
 	hang    bool          // never answers
 	version string        // of the protocol, the only one it knows
 	refuse  string        // the error that initialize gets
+	code    string        // and its code
 	crash   string        // the method on which it ends, with a panic
 	tools   int
 	tool    string // name of the first tool
@@ -40,7 +41,7 @@ type ills struct {
 }
 
 func main() {
-	p := ills{tools: 2, tool: "look", schema: `{"type":"object","properties":{"at":{"type":"string"}}}`, dialNet: "tcp", speak: "http"}
+	p := ills{tools: 2, tool: "look", schema: `{"type":"object","properties":{"at":{"type":"string"}}}`, code: "-32603", dialNet: "tcp", speak: "http"}
 	p.parse(os.Args[1:])
 	if p.dial != "" {
 		p.connect()
@@ -57,7 +58,7 @@ func main() {
 
 func (p *ills) parse(args []string) {
 	text := map[string]*string{
-		"-banner": &p.banner, "-version": &p.version, "-refuse": &p.refuse, "-crash": &p.crash, "-tool": &p.tool,
+		"-banner": &p.banner, "-version": &p.version, "-refuse": &p.refuse, "-code": &p.code, "-crash": &p.crash, "-tool": &p.tool,
 		"-schema": &p.schema, "-hold": &p.hold, "-dial": &p.dial, "-net": &p.dialNet, "-http": &p.http, "-speak": &p.speak,
 	}
 	for i := 0; i < len(args); i++ {
@@ -149,7 +150,7 @@ func (p *ills) answer(method, version string) (reply string, failed bool) {
 	switch method {
 	case "initialize":
 		if p.refuse != "" {
-			return fmt.Sprintf(`{"code":-32603,"message":%q}`, p.refuse), true
+			return fmt.Sprintf(`{"code":%s,"message":%q}`, p.code, p.refuse), true
 		}
 		if p.version != "" && version != p.version {
 			return fmt.Sprintf(`{"code":-32602,"message":"Unsupported protocol version: %s (supported versions: %s)"}`, version, p.version), true

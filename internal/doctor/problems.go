@@ -10,13 +10,13 @@ import (
 // Kinds of our own, beside those of fault and clientconfig.
 const (
 	kindShadowed         = "shadowed"
+	kindNoTools          = "none"
 	kindAsked            = "asked"
 	kindUnset            = "unset"
 	kindForeignReference = "foreign_reference"
 	kindPlaceholder      = "placeholder"
 	kindPlainSecret      = "plain_secret"
 	kindDeprecated       = "deprecated"
-	kindNoTools          = "none"
 	kindSlow             = "slow"
 )
 

@@ -15,23 +15,6 @@ import (
 	"time"
 )
 
-// GUIPath is the PATH that an application started from the desktop gets, on this
-// operating system (as in GOOS; "" is ours): not the one of a terminal, which is
-// why a program may be found in one and not in the other. On Windows both are the
-// same.
-func GUIPath(goos string) string {
-	if goos == "" {
-		goos = runtime.GOOS
-	}
-	switch goos {
-	case "windows":
-		return ""
-	case "darwin":
-		return "/usr/bin:/bin:/usr/sbin:/sbin"
-	}
-	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games:/usr/local/games:/snap/bin"
-}
-
 // Programs knows where programs are on this machine, wherever a client may look
 // for them. The zero value is this machine and this user. It may be used by
 // several goroutines at once.
@@ -199,10 +182,10 @@ func (p *Programs) folders(place programPlace) []string {
 		case otherwise == "":
 			return nil
 		default:
-			dir = p.expand(otherwise) + rest
+			dir = located(otherwise, p.home(), p.Root) + rest
 		}
 	} else {
-		dir = p.expand(dir)
+		dir = located(dir, p.home(), p.Root)
 	}
 	if dir == "" || !filepath.IsAbs(dir) {
 		return nil
@@ -218,15 +201,17 @@ func (p *Programs) folders(place programPlace) []string {
 	return out
 }
 
-func (p *Programs) expand(dir string) string {
-	if rest, ok := strings.CutPrefix(dir, "~"); ok {
-		home := p.home()
-		if home == "" {
-			return ""
-		}
-		return filepath.Join(home, filepath.FromSlash(rest))
+// located is a path that begins with ~ or at the root, on this machine; "" without a
+// home folder.
+func located(path, home, root string) string {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok {
+		return filepath.Join(root+"/", filepath.FromSlash(path))
 	}
-	return filepath.Join(p.Root+"/", filepath.FromSlash(dir))
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, filepath.FromSlash(rest))
 }
 
 // maxVersions is more than anybody has installed.
@@ -279,7 +264,7 @@ func nvmDefault(aliases string, installed []string) string {
 		if !filepath.IsLocal(alias) {
 			return ""
 		}
-		data, err := readBounded(filepath.Join(aliases, filepath.FromSlash(alias)), 4<<10)
+		data, err := ReadPlain(filepath.Join(aliases, filepath.FromSlash(alias)), 4<<10)
 		if err != nil {
 			return ""
 		}
@@ -288,12 +273,7 @@ func nvmDefault(aliases string, installed []string) string {
 	return ""
 }
 
-func (p *Programs) os() string {
-	if p.OS != "" {
-		return p.OS
-	}
-	return runtime.GOOS
-}
+func (p *Programs) os() string { return cmp.Or(p.OS, runtime.GOOS) }
 
 func (p *Programs) search() Search { return Search{OS: OS(p.os())} }
 
@@ -345,7 +325,7 @@ func installedVersion(file string) string {
 	}
 	switch strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) {
 	case "node", "npx", "npm", "corepack":
-		data, err := readBounded(filepath.Join(filepath.Dir(file), "..", "include", "node", "node_version.h"), 64<<10)
+		data, err := ReadPlain(filepath.Join(filepath.Dir(file), "..", "include", "node", "node_version.h"), 64<<10)
 		if err != nil {
 			return ""
 		}

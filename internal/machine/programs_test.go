@@ -42,17 +42,6 @@ func env(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
 
-func TestADesktopApplicationHasAnotherPath(t *testing.T) {
-	for goos, want := range map[string]string{"darwin": "/opt/homebrew", "linux": "/.nvm"} {
-		if path := GUIPath(goos); strings.Contains(path, want) || !strings.Contains(path, "/usr/bin") {
-			t.Errorf("on %s: %q", goos, path)
-		}
-	}
-	if strings.Contains(GUIPath("darwin"), "/usr/local") {
-		t.Error("launchd has no /usr/local/bin")
-	}
-}
-
 // found is Find without the login shell, with paths relative to the home folder.
 func found(t *testing.T, p *Programs, name string) []Found {
 	t.Helper()

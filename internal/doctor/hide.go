@@ -10,6 +10,9 @@ import (
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
+// Whatever is shown of a file, a server or a case goes through a Hider that knows
+// the secrets in it.
+
 // DiffOf is the change of a file as a unified diff that may be shown: what is
 // secret in either version is hidden. A nil File is one that is not there. Text is
 // "" if there is no difference.
@@ -95,6 +98,20 @@ func (saw *Sighting) hide(h *secret.Hider) {
 		flt.Stderr, flt.Stdout, flt.Text = all(flt.Stderr), all(flt.Stdout), h.Text(flt.Text)
 		flt.PartialText, flt.Challenge = h.Text(flt.PartialText), h.Text(flt.Challenge)
 		saw.Fault = &flt
+	}
+}
+
+// hide takes out of a finding what the entry's variables hold.
+func (c *Case) hide(f *Finding) {
+	if c.hider == nil {
+		return
+	}
+	f.Explanation = c.hider.Text(f.Explanation)
+	for i := range f.Evidence {
+		f.Evidence[i] = c.hider.Text(f.Evidence[i])
+	}
+	for i := range f.Fixes {
+		f.Fixes[i].Does, f.Fixes[i].Run = c.hider.Text(f.Fixes[i].Does), c.hider.Text(f.Fixes[i].Run)
 	}
 }
 

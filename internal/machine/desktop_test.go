@@ -1,0 +1,17 @@
+package machine
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestADesktopApplicationHasAnotherPath(t *testing.T) {
+	for goos, want := range map[string]string{"darwin": "/opt/homebrew", "linux": "/.nvm"} {
+		if path := GUIPath(goos); strings.Contains(path, want) || !strings.Contains(path, "/usr/bin") {
+			t.Errorf("on %s: %q", goos, path)
+		}
+	}
+	if strings.Contains(GUIPath("darwin"), "/usr/local") {
+		t.Error("launchd has no /usr/local/bin")
+	}
+}
