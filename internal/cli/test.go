@@ -196,6 +196,9 @@ func (v view) rungs(c *doctor.Case) {
 			sign = v.paint(red, v.bad)
 		}
 		words := plain(s.Note)
+		if s.Stage == doctor.AtHandshake && c.Info != nil {
+			words = "" // aboutServer says it
+		}
 		if s.Took > 0 {
 			words = strings.TrimSpace(pad(seconds(s.Took), 7) + " " + words)
 		}
@@ -219,7 +222,7 @@ func (v view) aboutServer(c *doctor.Case) {
 		const few = 12
 		tools := c.Info.Tools
 		more := ""
-		if len(tools) > few && !v.verbose {
+		if len(tools) > few+1 && !v.verbose {
 			more = fmt.Sprintf(" and %d more", len(tools)-few)
 			tools = tools[:few]
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -160,6 +161,9 @@ func (f *File) ServerPath(name string) Path {
 	return key.then(fmt.Sprint(n))
 }
 
+// conflict is how git marks the place where it could not merge.
+var conflict = regexp.MustCompile(`(?m)^<{7}( |\r?$)`)
+
 // parse fills the file from bytes.
 func (f *File) parse(data []byte) {
 	f.lines = newLiner(f.Path, data)
@@ -174,6 +178,9 @@ func (f *File) parse(data []byte) {
 		p := Problem{Kind: Unparsable, At: f.lines.at(0), Detail: err.Error()}
 		if e, ok := err.(*syntaxError); ok {
 			p.At = f.lines.at(e.offset)
+		}
+		if at := conflict.FindIndex(data); at != nil {
+			p.At, p.Detail = f.lines.at(at[0]), "a merge conflict was left here"
 		}
 		f.Problems = append(f.Problems, p)
 		return
