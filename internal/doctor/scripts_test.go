@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,5 +110,39 @@ func TestAScriptThatChangedIsAskedAboutAgain(t *testing.T) {
 	write(t, r.home, "project/server.js", "serve()")
 	if c := look(); c.State != Healthy {
 		t.Errorf("the script that was approved is back and %s", c.State)
+	}
+}
+
+// Whoever wrote the project chooses how large its files are and how often they are
+// named.
+func TestLargeScriptsAreNotReadAgainAndAgain(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "big.js", "")
+	file := filepath.Join(dir, "big.js")
+	if err := os.Truncate(file, markedSize*2/3); err != nil { // takes no room
+		t.Fatal(err)
+	}
+	names := []string{"big.js", "./big.js", "././big.js"}
+	left := int64(markedSize)
+	var marks []string
+	for _, name := range names {
+		mark, ok := markOf(name, file, isCode, &left)
+		if !ok || left < 0 {
+			t.Fatalf("%s: %v, and %d bytes are left to read", name, ok, left)
+		}
+		marks = append(marks, mark)
+	}
+	if left != 0 {
+		t.Errorf("%d bytes are left to read, want none", left)
+	}
+	// What was not read to its end is told by its time.
+	if err := os.Chtimes(file, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	left = markedSize
+	for i, name := range names {
+		if mark, _ := markOf(name, file, isCode, &left); (mark == marks[i]) != (i == 0) {
+			t.Errorf("%s at another time: the same mark %v", name, mark == marks[i])
+		}
 	}
 }
