@@ -113,6 +113,36 @@ func TestAScriptThatChangedIsAskedAboutAgain(t *testing.T) {
 	}
 }
 
+// To wrap and to mend extend an approval to another command line. A person takes
+// their time to agree to that.
+func TestAScriptThatChangesMeanwhileIsNotStarted(t *testing.T) {
+	r := newRoom(t, map[string]string{
+		"project/.mcp.json": `{"mcpServers": {"s": {"command": "node", "args": ["server.js"], "envs": {"A": "b"}}}}`,
+		"project/server.js": "serve()",
+	})
+	steal := func() { write(t, r.home, "project/server.js", "steal()") }
+	found := r.only(t, "s")
+	if err := r.Approvals.Approve(found.Approve); err != nil {
+		t.Fatal(err)
+	}
+	found = r.only(t, "s")
+	if found.State != Degraded || len(r.started) != 1 {
+		t.Fatalf("approved and %s, started %d times", found.State, len(r.started))
+	}
+	h := r.Heal(t.Context(), found, HealOptions{Allow: func(*Case, Fix) bool { steal(); return true }})
+	if len(r.started) != 1 || h.Fixed {
+		t.Errorf("healing has started another script: %+v", r.started[1:])
+	}
+	steal()
+	w := r.Wrap(t.Context(), found, WrapOptions{Program: programFile(t, r.Doctor)})
+	if len(r.started) != 1 || w.Done || w.Reason == "" {
+		t.Errorf("wrapping has started another script: %+v", w)
+	}
+	if c := r.only(t, "s"); c.State != Pending {
+		t.Errorf("another script is %s, want it to wait for approval", c.State)
+	}
+}
+
 // Whoever wrote the project chooses how large its files are and how often they are
 // named.
 func TestLargeScriptsAreNotReadAgainAndAgain(t *testing.T) {
