@@ -147,14 +147,7 @@ func (s *sources) quote(word string) string {
 		return word
 	}
 	if s.os == "windows" {
-		// Between double quotes cmd or PowerShell still act on these, and there is no way
-		// to prevent it that both know. Better a command that finds nothing.
-		return `"` + strings.Map(func(r rune) rune {
-			if strings.ContainsRune("\"“”„$%`", r) {
-				return '?'
-			}
-			return r
-		}, word) + `"`
+		return `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
-	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // patience is how long a slow server is given before something else is suspected.
@@ -67,14 +65,7 @@ func timedOut(_ context.Context, t *treatment) []Fix {
 	if t.server != nil && t.server.URL.Path != nil {
 		does = "look whether the server behind the URL is up; it takes the connection and does not answer"
 	}
-	var words []string
-	if t.server != nil {
-		words = secret.Args(argvOf(t.server))
-	}
-	for i, w := range words { // for a shell, which the client does not have
-		words[i] = t.quote(w)
-	}
-	return or(fixes, never("by_hand", strings.Join(words, " "), "%s", does))
+	return or(fixes, never("by_hand", t.c.Runs, "%s", does))
 }
 
 // moreTime lets the server have more time, and says so in the client's own field if

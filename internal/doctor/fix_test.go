@@ -318,19 +318,3 @@ func stderrOf(s *fixScript, c *Case) []string {
 	}
 	return lines
 }
-
-// A server may be called anything, and what is proposed about it is pasted.
-func TestAWordIsSafeToPaste(t *testing.T) {
-	for _, test := range []struct{ os, word, want string }{
-		{"linux", "plain-name_1", "plain-name_1"},
-		{"linux", "it's $(id)", `'it'\''s $(id)'`},
-		{"windows", `C:\My Files\x`, `"C:\My Files\x"`},
-		{"windows", "x$(calc)", `"x?(calc)"`},
-		{"windows", `a"; calc; "%PATH%` + "`n", `"a?; calc; ??PATH??n"`},
-	} {
-		s := sources{os: machine.OS(test.os)}
-		if got := s.quote(test.word); got != test.want {
-			t.Errorf("on %s: %s, want %s", test.os, got, test.want)
-		}
-	}
-}
