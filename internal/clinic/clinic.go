@@ -13,6 +13,7 @@ package clinic
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -82,7 +83,7 @@ func NewServer(p Practice, version string) *mcp.Server {
 
 // Serve speaks MCP on standard input and output until the client is gone.
 func Serve(ctx context.Context, p Practice, version string) error {
-	err := NewServer(p, version).Run(ctx, lingering{&mcp.StdioTransport{}})
+	err := NewServer(p, version).Run(ctx, pipes{os.Stdin, os.Stdout})
 	if ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed) {
 		return nil
 	}
