@@ -53,6 +53,7 @@ func (c *clinic) configureServer(ctx context.Context, v *visit, in ConfigureInpu
 	r := in.request()
 	r.Hold = true
 	r.Allow = func(what string) bool { return v.agreed["start "+what] }
+	r.Heal.Later = true
 	r.Heal.Allow = func(of *doctor.Case, f doctor.Fix) bool { return v.may(c.fixItem(of, f)) }
 	got := c.Configure(ctx, r)
 	switch {

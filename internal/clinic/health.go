@@ -130,9 +130,13 @@ func (c *clinic) examine(ctx context.Context, v *visit, name string, clients []s
 	approved := false
 	for _, p := range out.patients {
 		one := p.found
+		known := "which nobody has approved yet"
+		if len(one.Changed) > 0 {
+			known = "which is no longer what you approved"
+		}
 		if one.State != doctor.Pending || !v.may(item{
 			key: "run " + one.Approve, person: true,
-			what:     fmt.Sprintf("Start what the project file %s names, which nobody has approved yet: %s", one.At.File, secret.Scrub(one.Runs)),
+			what:     fmt.Sprintf("Start what the project file %s names, %s: %s", one.At.File, known, secret.Scrub(one.Runs)),
 			terminal: typed("check", one.Name, "--approve", one.Approve),
 		}) {
 			continue
@@ -159,6 +163,7 @@ func (c *clinic) heal(ctx context.Context, v *visit, out *HealthOutput, attempts
 		p.healing = c.Heal(ctx, p.found, doctor.HealOptions{
 			MaxAttempts: attempts,
 			Hold:        true,
+			Later:       true,
 			Allow:       func(of *doctor.Case, f doctor.Fix) bool { return v.may(c.fixItem(of, f)) },
 		})
 	}
@@ -198,15 +203,15 @@ func nameOf(c *doctor.Case) string {
 func (c *clinic) writeAll(ctx context.Context, v *visit, out *HealthOutput) {
 	for _, p := range out.patients {
 		if p.healing != nil {
-			c.write(ctx, v, p.healing)
+			c.write(ctx, v, p)
 		}
 	}
 }
 
 // write writes what healing came to, if all of it was agreed to. Healing that has
 // nothing to write is done.
-func (c *clinic) write(ctx context.Context, v *visit, h *doctor.Healing) {
-	may := true
+func (c *clinic) write(ctx context.Context, v *visit, p *patient) {
+	h, may := p.healing, true
 	for _, draft := range h.Drafts {
 		may = v.may(item{
 			key:      writeKey(draft),
@@ -220,22 +225,41 @@ func (c *clinic) write(ctx context.Context, v *visit, h *doctor.Healing) {
 	if !may {
 		return
 	}
-	for len(h.Drafts) > 0 {
-		change, err := c.Write(ctx, h.Drafts[0])
+	if client := clientconfig.ByID(h.Client); client != nil {
+		h.Reload = client.Reload
+	}
+	drafts := h.Drafts
+	h.Drafts = nil
+	for _, draft := range drafts {
+		change, err := c.Write(ctx, draft)
 		switch {
 		case change.Done:
 			h.Undo = append(h.Undo, change.ID)
 		case errors.Is(err, clientconfig.ErrNoChange): // somebody else has made the very same change
 		case err != nil:
-			h.Person = fmt.Sprintf("%s was not written: %v; ask again", h.Drafts[0].Diff.File, err)
+			h.Person = fmt.Sprintf("%s was not written: %v; ask again", draft.Diff.File, err)
+			// What works with all of it need not work with a part.
+			h.Case = c.again(ctx, p.found)
+			h.Entry = h.Case.Entry()
 			return
 		}
-		h.Drafts = h.Drafts[1:]
 	}
 	h.Fixed = changed && !isIll(h.Case)
-	if client := clientconfig.ByID(h.Client); client != nil {
-		h.Reload = client.Reload
+}
+
+// again examines a case as its file is now. One that is not there any more is as it
+// was found.
+func (c *clinic) again(ctx context.Context, found *doctor.Case) *doctor.Case {
+	which := doctor.Which{Clients: []string{found.Client}}
+	if found.Name != "" {
+		which.Servers = []string{found.Name}
 	}
+	for _, now := range c.Check(ctx, which, found.Name == "").Cases { // a file needs no start
+		if now.Name == found.Name && now.Scope == found.Scope && now.At.File == found.At.File {
+			return now
+		}
+	}
+	return found
 }
 
 // finish turns what was found into what is answered.

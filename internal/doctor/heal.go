@@ -20,6 +20,9 @@ type HealOptions struct {
 	// Allow is asked before a fix of class ask is tried; nil refuses. Fixes of class
 	// auto are not asked about.
 	Allow func(*Case, Fix) bool
+	// Later: what Allow refuses is shown to somebody later, and need not be named
+	// under Person.
+	Later bool
 	// Plan writes nothing and starts nothing new: it shows what would be tried.
 	Plan bool
 	// Hold tries everything and writes nothing: what would be written is in Drafts,
@@ -144,6 +147,9 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 		return record
 	}
 	c, w, left := h.attempt(ctx, c, w, record)
+	if h.Later {
+		left.refused = nil
+	}
 	record.Case = c
 	problem := h.finish(ctx, w, record)
 	mended := slices.ContainsFunc(record.Attempts, func(a Attempt) bool { return a.Kept })
