@@ -55,14 +55,16 @@ type patient struct {
 	healing *doctor.Healing // nil if nothing was
 }
 
-// ill: something can be done about it, or has to be, and is not done.
-func (p *patient) ill() bool {
+// needy: something can be done about it, or has to be, and is not done.
+func (p *patient) needy() bool {
+	now := p.found
 	if p.healing != nil && len(p.healing.Drafts) == 0 {
-		return isIll(p.healing.Case)
+		now = p.healing.Case
 	}
-	return isIll(p.found)
+	return isIll(now) || now.State == doctor.Pending
 }
 
+// isIll: healing may help, or can say what would.
 func isIll(c *doctor.Case) bool {
 	switch c.State {
 	case doctor.Dead, doctor.Unresponsive, doctor.SignIn, doctor.Skipped, doctor.Unreadable, doctor.Misplaced:
@@ -75,6 +77,7 @@ func isIll(c *doctor.Case) bool {
 
 func (c *clinic) checkHealth(ctx context.Context, v *visit, in CheckInput) answer {
 	out := &HealthOutput{patients: admit(c.find(ctx, in.Servers, in.clients()))}
+	out.note(in.Servers)
 	if in.AutoHeal {
 		c.heal(ctx, v, out, 0)
 	}
@@ -93,6 +96,22 @@ func (c *clinic) healServer(ctx context.Context, v *visit, in HealInput) answer 
 	out := c.examine(ctx, v, in.Server, in.clients())
 	c.heal(ctx, v, out, in.MaxAttempts)
 	return out.finish()
+}
+
+// note says which names were not found, and what to do about servers that wait.
+// Where a file cannot be read, a name may be in there.
+func (o *HealthOutput) note(names []string) {
+	has := func(is func(*doctor.Case) bool) bool {
+		return slices.ContainsFunc(o.patients, func(p *patient) bool { return is(p.found) })
+	}
+	for _, name := range names {
+		if !has(func(c *doctor.Case) bool { return c.Name == "" || c.Name == name || clean(c.Name) == name }) {
+			o.Notes = append(o.Notes, fmt.Sprintf("there is no server %q; list_servers has the names", clean(name)))
+		}
+	}
+	if has(func(c *doctor.Case) bool { return c.State == doctor.Pending }) {
+		o.Notes = append(o.Notes, "pending: it comes with the project and is started only if the person agrees; test_connection asks them")
+	}
 }
 
 func admit(cases []*doctor.Case) []*patient {
@@ -137,7 +156,7 @@ func (c *clinic) examine(ctx context.Context, v *visit, name string, clients []s
 		if one.State != doctor.Pending || !v.may(item{
 			key: "run " + one.Approve, person: true,
 			what:     fmt.Sprintf("Start what the project file %s names, %s: %s", one.At.File, known, secret.Scrub(one.Runs)),
-			terminal: typed("check", one.Name, "--approve", one.Approve),
+			terminal: c.typed("check", one, "--approve", one.Approve),
 		}) {
 			continue
 		}
@@ -181,8 +200,8 @@ func (c *clinic) heal(ctx context.Context, v *visit, out *HealthOutput, attempts
 func (c *clinic) fixItem(of *doctor.Case, f doctor.Fix) item {
 	it := item{
 		key:      "fix " + strings.Join([]string{f.Name, of.Client, of.At.File, of.Name, f.Does}, "\x00"),
-		what:     fmt.Sprintf("Mend %s in %s: %s", nameOf(of), of.At.File, secret.Scrub(f.Does)),
-		terminal: typed("heal", of.Name),
+		what:     fmt.Sprintf("Mend %s: %s", whereOf(of), secret.Scrub(f.Does)),
+		terminal: c.typed("heal", of),
 		person:   f.NeedsPerson(),
 	}
 	for _, draft := range c.Preview(of, f) {
@@ -193,11 +212,24 @@ func (c *clinic) fixItem(of *doctor.Case, f doctor.Fix) item {
 	return it
 }
 
-func nameOf(c *doctor.Case) string {
+func whereOf(c *doctor.Case) string {
 	if c.Name == "" {
-		return "the file"
+		return c.At.File
 	}
-	return c.Name
+	return c.Name + " in " + c.At.File
+}
+
+// typed is a command line about a case for a person to type, in whatever folder.
+func (c *clinic) typed(command string, of *doctor.Case, flags ...string) string {
+	return typed(command, of.Name, append(c.within(of.Scope), flags...)...)
+}
+
+// within are the flags without which a command does not see files of a scope.
+func (c *clinic) within(scope string) []string {
+	if c.Project != "" && (scope == "project" || scope == "local") {
+		return []string{"--project", c.Project}
+	}
+	return nil
 }
 
 func (c *clinic) writeAll(ctx context.Context, v *visit, out *HealthOutput) {
@@ -212,12 +244,16 @@ func (c *clinic) writeAll(ctx context.Context, v *visit, out *HealthOutput) {
 // nothing to write is done.
 func (c *clinic) write(ctx context.Context, v *visit, p *patient) {
 	h, may := p.healing, true
+	so := h.Server + " works"
+	if h.Server == "" {
+		so = "it can be read"
+	}
 	for _, draft := range h.Drafts {
 		may = v.may(item{
 			key:      writeKey(draft),
-			what:     fmt.Sprintf("Write %s, so that %s works", draft.Diff.File, nameOf(h.Case)),
+			what:     fmt.Sprintf("Write %s, so that %s", draft.Diff.File, so),
 			diff:     draft.Diff.Text,
-			terminal: typed("heal", h.Server),
+			terminal: c.typed("heal", p.found),
 		}) && may
 	}
 	changed := h.Fixed || len(h.Drafts) > 0 // else it only needed more time
@@ -266,7 +302,7 @@ func (c *clinic) again(ctx context.Context, found *doctor.Case) *doctor.Case {
 func (o *HealthOutput) finish() answer {
 	o.Servers = []Server{}
 	var well []Server
-	servers, files, ill, readable := 0, 0, 0, false
+	servers, files, needy, readable := 0, 0, 0, false
 	for _, p := range o.patients {
 		switch {
 		case p.healing != nil:
@@ -283,39 +319,42 @@ func (o *HealthOutput) finish() answer {
 		} else {
 			servers++
 		}
-		if p.ill() {
-			ill++
+		if p.needy() {
+			needy++
 		}
 	}
 	o.Servers = append(o.Servers, well...)
 	if slices.ContainsFunc(o.Servers, Server.quotes) && !slices.Contains(o.Notes, quoting) {
 		o.Notes = append(o.Notes, quoting)
 	}
-	o.Verdict = verdict(servers, files, ill)
+	o.Verdict = verdict(servers, files, needy)
+	if servers+files == 0 && o.named {
+		o.Verdict = "no server of that name; list_servers has the names"
+	}
 	if readable {
 		o.Verdict += "; a file can be read again: call this tool once more for the servers in it"
 	}
 	return o
 }
 
-func verdict(servers, files, ill int) string {
+func verdict(servers, files, needy int) string {
 	var of []string
 	if servers > 0 {
 		of = append(of, count(servers, "server"))
 	}
 	if files > 0 {
-		of = append(of, count(files, "broken file"))
+		of = append(of, count(files, "file"))
 	}
 	all := strings.Join(of, " and ")
 	switch {
 	case all == "":
-		return "no server of that name, or none at all, in the files of the clients on this machine"
-	case ill == 0:
+		return nothing
+	case needy == 0:
 		return all + ", none needs attention"
-	case ill == 1:
+	case needy == 1:
 		return all + ", 1 needs attention"
 	}
-	return fmt.Sprintf("%s, %d need attention", all, ill)
+	return fmt.Sprintf("%s, %d need attention", all, needy)
 }
 
 func (o *HealthOutput) text() string {
