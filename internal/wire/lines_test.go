@@ -321,7 +321,7 @@ func TestOnlyAGarbledRequestIsAnswered(t *testing.T) {
 	for line, want := range map[string]string{
 		`(node:1) Warning`: "",
 		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{`: `{"jsonrpc":"2.0","id":3,"error":{"code":-32700,"message":"not valid JSON"}}`,
-		`{"jsonrpc":"2.0","id":"a","method":5}`:                    `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"not a JSON-RPC 2.0 message"}}`,
+		`{"jsonrpc":"2.0","id":"a","method":5}`:                    `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"not a JSON-RPC 2.0 message: malformed request"}}`,
 		`{"jsonrpc":"2.0","id":null,"method":5}`:                   "",
 		`{"jsonrpc":"2.0","method":5}`:                             "",
 		`{"jsonrpc":"2.0","id":3,"result":{`:                       "", // an answer to a question of ours
