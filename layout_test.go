@@ -53,8 +53,8 @@ var house = []room{
 	{"internal/upstream", []string{"fault", "internal/wire", "internal/secret"},
 		"a connection reports evidence; what to do about it is decided above"},
 
-	{"internal/clinic", []string{"internal/doctor", "internal/clientconfig", "internal/secret", "fault"},
-		"an agent asks for what a person could type; it must not reach the path of a call, nor anything the doctor would not do"},
+	{"internal/clinic", []string{"internal/doctor", "internal/clientconfig", "internal/secret", "fault", "internal/wire"},
+		"an agent asks for what a person could type; it must not reach the path of a call, whose bytes alone it reads in the same way, nor anything the doctor would not do"},
 	{"internal/doctor", []string{"internal/clientconfig", "internal/registry", "internal/machine", "fault", "internal/secret"},
 		"healing a file must work while no gateway runs; it probes through a func that app fills in"},
 	{"internal/advisor", []string{"fault", "internal/secret"},

@@ -38,6 +38,9 @@ type Client struct {
 	// does not read.
 	Files   []Place
 	Ignored []Place
+	// Off are lists, in files of its own, of servers that it is told not to use. With a
+	// scope they are about servers of that scope only.
+	Off []Place
 	// Entry says how it spells a server.
 	Entry Entry
 	// Variables says what it replaces in values. Zero: nothing.

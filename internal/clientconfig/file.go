@@ -66,7 +66,8 @@ type Server struct {
 	// Type is as written; Transport is what it comes to.
 	Type      Value
 	Transport Transport
-	Disabled  bool
+	// Disabled is what the entry says of itself, Off that a list elsewhere names it.
+	Disabled, Off bool
 	// Timeout is as written, in units of Client.Entry.TimeoutUnit.
 	Timeout Value
 	// Other are the members we have no field for, with their text if it is one.

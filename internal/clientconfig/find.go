@@ -52,7 +52,38 @@ func (s System) findFor(c *Client) []*File {
 			}
 		}
 	}
+	for _, p := range c.Off {
+		for _, name := range s.existing(p) {
+			s.switchOff(files, p, name)
+		}
+	}
 	return files
+}
+
+// switchOff marks the servers that a list of the client names. A list that cannot
+// be read names none.
+func (s System) switchOff(files []*File, p Place, name string) {
+	data, err := readFile(name)
+	if err != nil {
+		return
+	}
+	doc, err := parse(p.Format, data)
+	if err != nil {
+		return
+	}
+	list := doc.root.find((&File{project: s.Project, doc: doc}).key(p))
+	if list == nil {
+		return
+	}
+	for _, n := range list.elements {
+		for _, f := range files {
+			for _, server := range f.Servers {
+				if n.kind == text && n.value == server.Name.Text && (p.Scope == "" || p.Scope == server.Scope) {
+					server.Off = true
+				}
+			}
+		}
+	}
 }
 
 // existing returns the files a place stands for that are there. Something that

@@ -495,6 +495,10 @@ func TestErrorsAreExplained(t *testing.T) {
 		}
 	}
 	var out ExplainOutput
+	a.call(t, "explain_error", map[string]any{"error": "MCP error -32000: Connection closed"}, &out)
+	if !strings.Contains(out.Fix, "test_connection") {
+		t.Errorf("got %q, want the tool that finds out", out.Fix)
+	}
 	a.call(t, "explain_error", map[string]any{"error": "Error: GITHUB_TOKEN=" + canary + " is not valid", "exit_code": 1}, &out)
 }
 

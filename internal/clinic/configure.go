@@ -53,18 +53,19 @@ func (c *clinic) configureServer(ctx context.Context, v *visit, in ConfigureInpu
 	r := in.request()
 	r.Hold = true
 	r.Allow = func(what string) bool { return v.agreed["start "+what] }
+	r.Heal.Later = true
 	r.Heal.Allow = func(of *doctor.Case, f doctor.Fix) bool { return v.may(c.fixItem(of, f)) }
 	got := c.Configure(ctx, r)
 	switch {
 	case got.Needs != "":
-		v.may(in.startItem(got))
+		v.may(in.startItem(got, in.typed(c.within(in.Scope))))
 		return in.answer(got)
 	case in.DryRun:
 		return in.answer(got)
 	}
 	keep := func(ctx context.Context, v *visit) answer {
 		c.Keep(ctx, got, func(d *doctor.Draft) bool {
-			return v.may(item{key: writeKey(d), what: fmt.Sprintf("Write %s, so that it has %s", d.Diff.File, in.Name), diff: d.Diff.Text, terminal: in.typed()})
+			return v.may(item{key: writeKey(d), what: fmt.Sprintf("Write %s, so that it has %s", d.Diff.File, in.Name), diff: d.Diff.Text, terminal: in.typed(c.within(in.Scope))})
 		})
 		return in.answer(got)
 	}
@@ -77,8 +78,8 @@ func (c *clinic) configureServer(ctx context.Context, v *visit, in ConfigureInpu
 
 // startItem is what has to be agreed to before something new is started. What
 // works without a change may then be written as it was shown.
-func (in *ConfigureInput) startItem(got *doctor.Configuration) item {
-	it := item{key: "start " + got.Needs, person: true, what: "Try a new server, " + in.Name + ": " + secret.Scrub(got.Needs), terminal: in.typed()}
+func (in *ConfigureInput) startItem(got *doctor.Configuration, terminal string) item {
+	it := item{key: "start " + got.Needs, person: true, what: "Try a new server, " + in.Name + ": " + secret.Scrub(got.Needs), terminal: terminal}
 	for _, p := range got.Clients {
 		if p.Draft != nil {
 			it.also = append(it.also, writeKey(p.Draft))
@@ -109,9 +110,9 @@ func (in *ConfigureInput) request() doctor.ConfigureRequest {
 	return r
 }
 
-// typed is the same as a person would type it.
-func (in *ConfigureInput) typed() string {
-	words := []string{"mcpmend", "configure", in.Name}
+// typed is the same as a person would type it, with these flags besides.
+func (in *ConfigureInput) typed(flags []string) string {
+	words := append([]string{"mcpmend", "configure", in.Name}, flags...)
 	flag := func(name, value string) {
 		if value != "" {
 			words = append(words, name, value)
@@ -193,8 +194,11 @@ func (in *ConfigureInput) placement(p *doctor.Placement) Placement {
 		one.Diff = shownDiff(p.Diff.Text)
 	}
 	one.Entry, one.Runs, one.Undo, one.Reload = nil, "", nil, ""
-	if p.Status != doctor.Intended { // else it is in the diff
+	switch p.Status {
+	case doctor.Written, doctor.Unchanged:
 		one.Entry = shownValue(p.Entry)
+	case doctor.Differs:
+		one.Why += "; replace: true replaces it"
 	}
 	if p.Undo != "" {
 		one.Undo, one.Reload = []string{p.Undo}, p.Reload
@@ -208,7 +212,11 @@ func (o *ConfigureOutput) text() string {
 	p.notes(o.Notes)
 	for i := range o.Clients {
 		one := &o.Clients[i]
-		p.line("%s: %s, %s", one.Client, one.Status, one.At)
+		how := one.Status
+		if one.State != "" {
+			how += ", " + one.State
+		}
+		p.line("%s: %s, %s", one.Client, how, one.At)
 		if one.Why != "" {
 			p.line("  %s", one.Why)
 		}

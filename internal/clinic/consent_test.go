@@ -312,27 +312,94 @@ func TestAnApprovalThatCannotBeKeptIsSaid(t *testing.T) {
 	}
 }
 
+// Two files are to be written, and one of them is refused. What is said of the server
+// is how it is then: neither as it was found nor as it was to be.
 func TestAChangeThatWasHalfMadeIsToldAsSuch(t *testing.T) {
-	w := newWard(t, doctor.Auto)
-	w.Heal = func(ctx context.Context, c *doctor.Case, o doctor.HealOptions) *doctor.Healing {
-		h := w.healing(ctx, c, o)
-		h.Drafts = append(h.Drafts, &doctor.Draft{ID: "second", Diff: doctor.Diff{File: "second.json", Text: "+x\n"}})
-		return h
+	for name, first := range map[string]bool{"first": true, "second": false} {
+		t.Run(name+" is written", func(t *testing.T) {
+			w := newWard(t, doctor.Auto)
+			w.Heal = func(ctx context.Context, c *doctor.Case, o doctor.HealOptions) *doctor.Healing {
+				h := w.healing(ctx, c, o)
+				h.Drafts = append(h.Drafts, &doctor.Draft{ID: "second", Diff: doctor.Diff{File: "second.json", Text: "+x\n"}})
+				if !first {
+					slices.Reverse(h.Drafts)
+				}
+				return h
+			}
+			found := w.Check
+			w.Check = func(ctx context.Context, which doctor.Which, static bool) *doctor.Report {
+				r := found(ctx, which, static)
+				if c := r.Cases[0]; c.State == doctor.Healthy {
+					c.State, c.Reached = doctor.Dead, doctor.AtResolve
+					c.Cause = &doctor.Finding{ID: "resolve.command_not_found", Explanation: "There is no npx.", Confidence: 1}
+				}
+				return r
+			}
+			write := w.Write
+			w.Write = func(ctx context.Context, d *doctor.Draft) (clientconfig.Change, error) {
+				if d.ID == "second" {
+					return clientconfig.Change{}, clientconfig.ErrRefused
+				}
+				return write(ctx, d)
+			}
+			a := connect(t, w.Practice, "", nil)
+			var out HealthOutput
+			a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
+			plan := out.Approval.Plan
+			out = HealthOutput{}
+			a.call(t, "heal_server", map[string]any{"server": "gh", "confirm": plan}, &out)
+			s := out.Servers[0]
+			if s.Fixed || !strings.Contains(s.Person, "second.json was not written") || !strings.HasSuffix(out.Verdict, "1 needs attention") {
+				t.Errorf("got %+v, want what is missing", s)
+			}
+			if !first {
+				if len(s.Undo) != 0 || s.Reached != "parse" {
+					t.Errorf("got %+v, want it as it was", s)
+				}
+				return
+			}
+			if len(s.Undo) != 1 || s.Reload == "" || s.Reached != "resolve" || s.Cause == nil || s.Cause.ID != "resolve.command_not_found" {
+				t.Errorf("got %+v, want the one write with its undo, and how the server is after it", s)
+			}
+		})
 	}
-	write := w.Write
-	w.Write = func(ctx context.Context, d *doctor.Draft) (clientconfig.Change, error) {
-		if d.ID == "second" {
-			return clientconfig.Change{}, clientconfig.ErrRefused
+}
+
+// What waits for the user's word is said once, with the question.
+func TestAQuestionIsNotAlsoATask(t *testing.T) {
+	for _, reply := range []func(*mcp.ElicitParams) *mcp.ElicitResult{nil, answers("decline")} {
+		w := newWard(t, doctor.Ask)
+		w.Heal = func(ctx context.Context, c *doctor.Case, o doctor.HealOptions) *doctor.Healing {
+			if !o.Later {
+				t.Error("healing is not told that its questions are put later")
+			}
+			return w.healing(ctx, c, o)
 		}
-		return write(ctx, d)
+		a := connect(t, w.Practice, "", reply)
+		var out HealthOutput
+		a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
+		if len(out.Approval.Wanted) != 1 {
+			t.Errorf("got %+v, want the fix to be asked about", out.Approval)
+		}
 	}
-	a := connect(t, w.Practice, "", nil)
-	var out HealthOutput
-	a.call(t, "heal_server", map[string]any{"server": "gh"}, &out)
-	plan := out.Approval.Plan
-	out = HealthOutput{}
-	a.call(t, "heal_server", map[string]any{"server": "gh", "confirm": plan}, &out)
-	if s := out.Servers[0]; s.Fixed || len(s.Undo) != 1 || !strings.Contains(s.Person, "second.json was not written") {
-		t.Errorf("got %+v, want the one write with its undo, and what is missing", s)
+}
+
+// A script of a project that was approved has another content now.
+func TestAQuestionSaysWhetherItIsNew(t *testing.T) {
+	for _, changed := range [][]string{nil, {"serve.sh"}} {
+		w := newWard(t, doctor.Auto)
+		w.pending = true
+		found := w.Check
+		w.Check = func(ctx context.Context, which doctor.Which, static bool) *doctor.Report {
+			r := found(ctx, which, static)
+			r.Cases[0].Changed = changed
+			return r
+		}
+		a := connect(t, w.Practice, "", answers("decline"))
+		a.call(t, "test_connection", map[string]any{"server": "gh"}, nil)
+		const isNew, isOld = "which nobody has approved yet", "which is no longer what you approved"
+		if q := a.questions[0]; strings.Contains(q, isNew) != (changed == nil) || strings.Contains(q, isOld) != (changed != nil) {
+			t.Errorf("changed %q: asked %q", changed, q)
+		}
 	}
 }

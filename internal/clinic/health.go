@@ -55,14 +55,16 @@ type patient struct {
 	healing *doctor.Healing // nil if nothing was
 }
 
-// ill: something can be done about it, or has to be, and is not done.
-func (p *patient) ill() bool {
+// needy: something can be done about it, or has to be, and is not done.
+func (p *patient) needy() bool {
+	now := p.found
 	if p.healing != nil && len(p.healing.Drafts) == 0 {
-		return isIll(p.healing.Case)
+		now = p.healing.Case
 	}
-	return isIll(p.found)
+	return isIll(now) || now.State == doctor.Pending
 }
 
+// isIll: healing may help, or can say what would.
 func isIll(c *doctor.Case) bool {
 	switch c.State {
 	case doctor.Dead, doctor.Unresponsive, doctor.SignIn, doctor.Skipped, doctor.Unreadable, doctor.Misplaced:
@@ -75,6 +77,7 @@ func isIll(c *doctor.Case) bool {
 
 func (c *clinic) checkHealth(ctx context.Context, v *visit, in CheckInput) answer {
 	out := &HealthOutput{patients: admit(c.find(ctx, in.Servers, in.clients()))}
+	out.note(in.Servers)
 	if in.AutoHeal {
 		c.heal(ctx, v, out, 0)
 	}
@@ -93,6 +96,22 @@ func (c *clinic) healServer(ctx context.Context, v *visit, in HealInput) answer 
 	out := c.examine(ctx, v, in.Server, in.clients())
 	c.heal(ctx, v, out, in.MaxAttempts)
 	return out.finish()
+}
+
+// note says which names were not found, and what to do about servers that wait.
+// Where a file cannot be read, a name may be in there.
+func (o *HealthOutput) note(names []string) {
+	has := func(is func(*doctor.Case) bool) bool {
+		return slices.ContainsFunc(o.patients, func(p *patient) bool { return is(p.found) })
+	}
+	for _, name := range names {
+		if !has(func(c *doctor.Case) bool { return c.Name == "" || c.Name == name || clean(c.Name) == name }) {
+			o.Notes = append(o.Notes, fmt.Sprintf("there is no server %q; list_servers has the names", clean(name)))
+		}
+	}
+	if has(func(c *doctor.Case) bool { return c.State == doctor.Pending }) {
+		o.Notes = append(o.Notes, "pending: it comes with the project and is started only if the person agrees; test_connection asks them")
+	}
 }
 
 func admit(cases []*doctor.Case) []*patient {
@@ -130,10 +149,14 @@ func (c *clinic) examine(ctx context.Context, v *visit, name string, clients []s
 	approved := false
 	for _, p := range out.patients {
 		one := p.found
+		known := "which nobody has approved yet"
+		if len(one.Changed) > 0 {
+			known = "which is no longer what you approved"
+		}
 		if one.State != doctor.Pending || !v.may(item{
 			key: "run " + one.Approve, person: true,
-			what:     fmt.Sprintf("Start what the project file %s names, which nobody has approved yet: %s", one.At.File, secret.Scrub(one.Runs)),
-			terminal: typed("check", one.Name, "--approve", one.Approve),
+			what:     fmt.Sprintf("Start what the project file %s names, %s: %s", one.At.File, known, secret.Scrub(one.Runs)),
+			terminal: c.typed("check", one, "--approve", one.Approve),
 		}) {
 			continue
 		}
@@ -159,6 +182,7 @@ func (c *clinic) heal(ctx context.Context, v *visit, out *HealthOutput, attempts
 		p.healing = c.Heal(ctx, p.found, doctor.HealOptions{
 			MaxAttempts: attempts,
 			Hold:        true,
+			Later:       true,
 			Allow:       func(of *doctor.Case, f doctor.Fix) bool { return v.may(c.fixItem(of, f)) },
 		})
 	}
@@ -176,8 +200,8 @@ func (c *clinic) heal(ctx context.Context, v *visit, out *HealthOutput, attempts
 func (c *clinic) fixItem(of *doctor.Case, f doctor.Fix) item {
 	it := item{
 		key:      "fix " + strings.Join([]string{f.Name, of.Client, of.At.File, of.Name, f.Does}, "\x00"),
-		what:     fmt.Sprintf("Mend %s in %s: %s", nameOf(of), of.At.File, secret.Scrub(f.Does)),
-		terminal: typed("heal", of.Name),
+		what:     fmt.Sprintf("Mend %s: %s", whereOf(of), secret.Scrub(f.Does)),
+		terminal: c.typed("heal", of),
 		person:   f.NeedsPerson(),
 	}
 	for _, draft := range c.Preview(of, f) {
@@ -188,31 +212,48 @@ func (c *clinic) fixItem(of *doctor.Case, f doctor.Fix) item {
 	return it
 }
 
-func nameOf(c *doctor.Case) string {
+func whereOf(c *doctor.Case) string {
 	if c.Name == "" {
-		return "the file"
+		return c.At.File
 	}
-	return c.Name
+	return c.Name + " in " + c.At.File
+}
+
+// typed is a command line about a case for a person to type, in whatever folder.
+func (c *clinic) typed(command string, of *doctor.Case, flags ...string) string {
+	return typed(command, of.Name, append(c.within(of.Scope), flags...)...)
+}
+
+// within are the flags without which a command does not see files of a scope.
+func (c *clinic) within(scope string) []string {
+	if c.Project != "" && (scope == "project" || scope == "local") {
+		return []string{"--project", c.Project}
+	}
+	return nil
 }
 
 func (c *clinic) writeAll(ctx context.Context, v *visit, out *HealthOutput) {
 	for _, p := range out.patients {
 		if p.healing != nil {
-			c.write(ctx, v, p.healing)
+			c.write(ctx, v, p)
 		}
 	}
 }
 
 // write writes what healing came to, if all of it was agreed to. Healing that has
 // nothing to write is done.
-func (c *clinic) write(ctx context.Context, v *visit, h *doctor.Healing) {
-	may := true
+func (c *clinic) write(ctx context.Context, v *visit, p *patient) {
+	h, may := p.healing, true
+	so := h.Server + " works"
+	if h.Server == "" {
+		so = "it can be read"
+	}
 	for _, draft := range h.Drafts {
 		may = v.may(item{
 			key:      writeKey(draft),
-			what:     fmt.Sprintf("Write %s, so that %s works", draft.Diff.File, nameOf(h.Case)),
+			what:     fmt.Sprintf("Write %s, so that %s", draft.Diff.File, so),
 			diff:     draft.Diff.Text,
-			terminal: typed("heal", h.Server),
+			terminal: c.typed("heal", p.found),
 		}) && may
 	}
 	changed := h.Fixed || len(h.Drafts) > 0 // else it only needed more time
@@ -220,29 +261,48 @@ func (c *clinic) write(ctx context.Context, v *visit, h *doctor.Healing) {
 	if !may {
 		return
 	}
-	for len(h.Drafts) > 0 {
-		change, err := c.Write(ctx, h.Drafts[0])
+	if client := clientconfig.ByID(h.Client); client != nil {
+		h.Reload = client.Reload
+	}
+	drafts := h.Drafts
+	h.Drafts = nil
+	for _, draft := range drafts {
+		change, err := c.Write(ctx, draft)
 		switch {
 		case change.Done:
 			h.Undo = append(h.Undo, change.ID)
 		case errors.Is(err, clientconfig.ErrNoChange): // somebody else has made the very same change
 		case err != nil:
-			h.Person = fmt.Sprintf("%s was not written: %v; ask again", h.Drafts[0].Diff.File, err)
+			h.Person = fmt.Sprintf("%s was not written: %v; ask again", draft.Diff.File, err)
+			// What works with all of it need not work with a part.
+			h.Case = c.again(ctx, p.found)
+			h.Entry = h.Case.Entry()
 			return
 		}
-		h.Drafts = h.Drafts[1:]
 	}
 	h.Fixed = changed && !isIll(h.Case)
-	if client := clientconfig.ByID(h.Client); client != nil {
-		h.Reload = client.Reload
+}
+
+// again examines a case as its file is now. One that is not there any more is as it
+// was found.
+func (c *clinic) again(ctx context.Context, found *doctor.Case) *doctor.Case {
+	which := doctor.Which{Clients: []string{found.Client}}
+	if found.Name != "" {
+		which.Servers = []string{found.Name}
 	}
+	for _, now := range c.Check(ctx, which, found.Name == "").Cases { // a file needs no start
+		if now.Name == found.Name && now.Scope == found.Scope && now.At.File == found.At.File {
+			return now
+		}
+	}
+	return found
 }
 
 // finish turns what was found into what is answered.
 func (o *HealthOutput) finish() answer {
 	o.Servers = []Server{}
 	var well []Server
-	servers, files, ill, readable := 0, 0, 0, false
+	servers, files, needy, readable := 0, 0, 0, false
 	for _, p := range o.patients {
 		switch {
 		case p.healing != nil:
@@ -259,39 +319,42 @@ func (o *HealthOutput) finish() answer {
 		} else {
 			servers++
 		}
-		if p.ill() {
-			ill++
+		if p.needy() {
+			needy++
 		}
 	}
 	o.Servers = append(o.Servers, well...)
 	if slices.ContainsFunc(o.Servers, Server.quotes) && !slices.Contains(o.Notes, quoting) {
 		o.Notes = append(o.Notes, quoting)
 	}
-	o.Verdict = verdict(servers, files, ill)
+	o.Verdict = verdict(servers, files, needy)
+	if servers+files == 0 && o.named {
+		o.Verdict = "no server of that name; list_servers has the names"
+	}
 	if readable {
 		o.Verdict += "; a file can be read again: call this tool once more for the servers in it"
 	}
 	return o
 }
 
-func verdict(servers, files, ill int) string {
+func verdict(servers, files, needy int) string {
 	var of []string
 	if servers > 0 {
 		of = append(of, count(servers, "server"))
 	}
 	if files > 0 {
-		of = append(of, count(files, "broken file"))
+		of = append(of, count(files, "file"))
 	}
 	all := strings.Join(of, " and ")
 	switch {
 	case all == "":
-		return "no server of that name, or none at all, in the files of the clients on this machine"
-	case ill == 0:
+		return nothing
+	case needy == 0:
 		return all + ", none needs attention"
-	case ill == 1:
+	case needy == 1:
 		return all + ", 1 needs attention"
 	}
-	return fmt.Sprintf("%s, %d need attention", all, ill)
+	return fmt.Sprintf("%s, %d need attention", all, needy)
 }
 
 func (o *HealthOutput) text() string {

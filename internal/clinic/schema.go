@@ -22,7 +22,7 @@ var (
 		`"notes":`+texts, `"tools":`+texts, `"approval":`+approvalSchema)
 	explainSchema = schema("kind title explanation confidence retry", `"kind":{"type":"string"}`, `"title":{"type":"string"}`, `"explanation":{"type":"string"}`,
 		`"confidence":{"type":"number"}`, `"fix":{"type":"string"}`, `"retry":{"type":"boolean"}`)
-	listSchema = schema("servers", `"servers":`+serverRows)
+	listSchema = schema("servers", `"servers":`+serverRows, `"notes":`+texts)
 	undoSchema = schema("undone", `"undone":{"type":"boolean"}`, `"file":{"type":"string"}`, `"undo":{"type":"string"}`, `"why":{"type":"string"}`,
 		`"reload":{"type":"string"}`, `"approval":`+approvalSchema)
 )

@@ -1,11 +1,13 @@
 package clinic_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -55,7 +57,8 @@ func serve() {
 			os.Exit(1)
 		}
 		defer conn.Close()
-		select {} // whatever happens to standard input
+		_, _ = io.Copy(io.Discard, conn) // until they hang up, whatever happens to standard input
+		os.Exit(1)
 	}
 	if os.Getenv("DEMO_TOKEN") == "" {
 		fmt.Fprintln(os.Stderr, "Error: DEMO_TOKEN environment variable is required")
@@ -373,6 +376,77 @@ func TestAnswersComeAlsoAfterTheEndOfInput(t *testing.T) {
 		if !strings.Contains(string(out), `"name":"mcpmend"`) || !strings.Contains(string(out), `"structuredContent":{"kind":"command_not_found"`) {
 			t.Fatalf("got %q, want two answers", out)
 		}
+	}
+}
+
+// A client prints a warning into the pipe, or is cut off in the middle of a line. The
+// session goes on, and a call that is under way gets its answer.
+func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	home := t.TempDir()
+	text := strings.Replace(entry(t, `[]`), `"DEMO_TOKEN"`, fmt.Sprintf(`"DEMO_HANG": %q, "DEMO_TOKEN"`, listener.Addr()), 1)
+	if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "CLINIC_TEST_ROLE=clinic", "HOME="+home, "USERPROFILE="+home, "MCPMEND_STATE="+filepath.Join(home, "state"))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewScanner(out)
+	answers.Buffer(nil, 1<<20)
+	answer := func(id, holds string) {
+		t.Helper()
+		if !answers.Scan() {
+			t.Fatalf("the session is over, and call %s has no answer", id)
+		}
+		if got := answers.Text(); !strings.Contains(got, `"id":`+id+`,`) || !strings.Contains(got, holds) {
+			t.Fatalf("got %s, want the answer to call %s with %s in it", got, id, holds)
+		}
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"script","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"test_connection","arguments":{"server":"demo"}}}`)
+	answer("1", `"name":"mcpmend"`)
+	server, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(in, "(node:1) Warning: something is deprecated\n\n\x00\xff\n42\n[]\n{}\n"+
+		`{"jsonrpc":"2.0","method":5}`+"\n"+
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":`)
+	answer("3", `"code":-32700`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"an answer to nothing"}}
+{"jsonrpc":"2.0","id":9,"error":"no object"}
+{"jsonrpc":"2.0","id":4,"method":5}`)
+	answer("4", `"code":-32600`)
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"explain_error","arguments":{"error":"spawn npx ENOENT"}}}`)
+	answer("5", "command_not_found")
+	server.Close()
+	answer("2", `"server":"demo"`)
+	in.Close()
+	if answers.Scan() {
+		t.Errorf("nobody has asked for %s", answers.Text())
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the clinic ended with %v", err)
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *Server) details(p *page) {
 func (s *Server) name() string {
 	switch {
 	case s.Server == "":
-		return s.At
+		return s.At + " (" + s.Client + ")"
 	case s.Scope != "":
 		return s.Server + " (" + s.Client + ", " + s.Scope + ")"
 	}

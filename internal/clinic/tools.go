@@ -68,7 +68,11 @@ func (c *clinic) explainError(_ context.Context, _ *visit, in ExplainInput) answ
 		e.Text, e.Stderr = "", strings.Split(strings.TrimSpace(in.Error), "\n")
 	}
 	x := doctor.Explain(e)
-	return &ExplainOutput{Kind: x.Kind, Title: x.Title, Explanation: shown(x.Meaning), Confidence: x.Confidence, Fix: shown(x.Remedy), Retry: x.Retryable}
+	out := &ExplainOutput{Kind: x.Kind, Title: x.Title, Explanation: shown(x.Meaning), Confidence: x.Confidence, Fix: shown(x.Remedy), Retry: x.Retryable}
+	if x.Kind == string(fault.Unknown) { // a person would be told what to type
+		out.Fix = "test_connection starts the server and sees its exit code and last words"
+	}
+	return out
 }
 
 func (o *ExplainOutput) text() string {
@@ -83,6 +87,9 @@ func (o *ExplainOutput) text() string {
 	return p.String()
 }
 
+// nothing: there are no servers.
+const nothing = "no servers in the clients' files"
+
 // ListInput is what list_servers takes.
 type ListInput struct {
 	Clients []string `json:"clients,omitempty" jsonschema:"ids such as claude-code or cursor; all if left out"`
@@ -90,6 +97,7 @@ type ListInput struct {
 
 // ListOutput is what list_servers answers.
 type ListOutput struct {
+	Notes   []string `json:"notes,omitempty"`
 	Servers []Server `json:"servers"`
 	approvable
 }
@@ -102,14 +110,18 @@ func (c *clinic) listServers(ctx context.Context, _ *visit, in ListInput) answer
 		s.Entry = shownValue(one.Entry())
 		out.Servers = append(out.Servers, s)
 	}
+	if slices.ContainsFunc(out.Servers, Server.quotes) {
+		out.Notes = []string{quoting}
+	}
 	return out
 }
 
 func (o *ListOutput) text() string {
 	var p page
 	if len(o.Servers) == 0 {
-		p.line("no servers in the files of the clients on this machine")
+		p.line(nothing)
 	}
+	p.notes(o.Notes)
 	for i := range o.Servers {
 		o.Servers[i].lines(&p)
 	}
@@ -134,19 +146,25 @@ type UndoOutput struct {
 	approvable
 }
 
+const takenBack = "it has been taken back already"
+
 func (c *clinic) undoChange(ctx context.Context, v *visit, in UndoInput) answer {
 	draft, err := c.Undoing(in.ID)
 	if err != nil {
 		return &UndoOutput{Why: shown(err.Error())}
 	}
 	out := &UndoOutput{File: clean(draft.Diff.File)}
+	if draft.Diff.Text == "" {
+		out.Why = takenBack
+		return out
+	}
 	if !v.may(item{key: "undo " + draft.ID, what: "Take back the change " + in.ID + " of " + draft.Diff.File, diff: draft.Diff.Text, terminal: typed("undo", in.ID)}) {
 		return out
 	}
 	change, err := c.Undo(ctx, in.ID)
 	switch {
 	case errors.Is(err, clientconfig.ErrNoChange):
-		out.Why = "it has been taken back already"
+		out.Why = takenBack
 	case errors.Is(err, clientconfig.ErrChanged):
 		out.Why = "the file was changed since by somebody else, at the same place"
 	case err != nil && !change.Done:

@@ -53,9 +53,14 @@ func (d *Doctor) Expects(which Which) []*Case {
 }
 
 // Test examines one server that stands in no file. A command without an
-// environment gets that of the client As, or of a terminal.
+// environment gets that of the client As, or of a terminal. Without a Probe it stays
+// Unchecked.
 func (d *Doctor) Test(ctx context.Context, s Start) *Case {
 	c := &Case{Runs: runs(s.Command, s.URL), Reached: AtResolve}
+	if d.Probe == nil {
+		c.State = Unchecked
+		return c
+	}
 	if s.URL == "" && s.Env == nil {
 		s.Env = d.environment(d.As).list
 	}

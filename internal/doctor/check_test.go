@@ -258,3 +258,10 @@ func TestAllOfWhatIsApprovedIsShown(t *testing.T) {
 		t.Errorf("%s, to be approved: %s\nwant %s", c.State, c.Runs, want)
 	}
 }
+
+func TestWithoutAProbeNothingIsStarted(t *testing.T) {
+	c := (&Doctor{}).Test(t.Context(), Start{Command: []string{"true"}})
+	if c.State != Unchecked || c.Runs != "true" {
+		t.Errorf("got %+v", c)
+	}
+}

@@ -275,7 +275,7 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 	}
 	p.show(after, r)
 	draft := NewDraft(p.file, after, r.Values)
-	if draft == nil || old != nil && sameServer(old, after.Server(r.Name)) {
+	if draft == nil || old != nil && sameServer(old, after.Server(r.Name)) && !brokenEntry(p.file, r.Name) {
 		decline(Unchanged, "")
 		return
 	}
@@ -291,6 +291,14 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 		c.Notes = append(c.Notes, fmt.Sprintf("%s keeps %s of the old entry", p.file.Client.Name, kept))
 	}
 	p.Status, p.Draft = Intended, draft
+}
+
+// brokenEntry: the client cannot use the entry, so it says something else than what
+// could be read of it.
+func brokenEntry(f *clientconfig.File, name string) bool {
+	return slices.ContainsFunc(f.Problems, func(pr clientconfig.Problem) bool {
+		return pr.Server == name && problemStages[pr.Kind].severity == Broken
+	})
 }
 
 // kept are the members of an entry that a request says nothing about. One of them

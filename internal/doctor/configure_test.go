@@ -267,6 +267,16 @@ func TestWhatTheRegistryDemandsIsSaid(t *testing.T) {
 	}
 }
 
+// A client skips an entry whose arguments are a text: it is not the server without
+// arguments, though it reads like it.
+func TestABrokenEntryIsNotUnchanged(t *testing.T) {
+	r := newRoom(t, map[string]string{".claude.json": `{"mcpServers": {"x": {"command": "example", "args": "--all"}}}`})
+	c := r.Configure(t.Context(), ConfigureRequest{Name: "x", Command: []string{"example"}, Allow: allow})
+	if p := c.Clients[0]; p.Status != Differs || p.Diff == nil {
+		t.Errorf("got %s, %q", p.Status, p.Why)
+	}
+}
+
 func TestAHeldServerIsWrittenLater(t *testing.T) {
 	r := newRoom(t, map[string]string{".claude.json": "{}\n", ".cursor/mcp.json": "{}\n"})
 	c := r.Configure(t.Context(), ConfigureRequest{Name: "x", Package: "example", Allow: allow, Hold: true})

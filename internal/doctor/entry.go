@@ -56,7 +56,7 @@ func (d *Doctor) entryCase(f *clientconfig.File, s *clientconfig.Server) *Case {
 		return c
 	}
 	c.climbed(AtParse)
-	if s.Disabled {
+	if s.Disabled || s.Off {
 		c.State = Disabled
 		return c
 	}

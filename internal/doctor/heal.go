@@ -20,6 +20,9 @@ type HealOptions struct {
 	// Allow is asked before a fix of class ask is tried; nil refuses. Fixes of class
 	// auto are not asked about.
 	Allow func(*Case, Fix) bool
+	// Later: what Allow refuses is shown to somebody later, so Person does not say
+	// what it is.
+	Later bool
 	// Plan writes nothing and starts nothing new: it shows what would be tried.
 	Plan bool
 	// Hold tries everything and writes nothing: what would be written is in Drafts,
@@ -157,7 +160,7 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 	case isBroken(c) && left.needs > 0:
 		record.Person = tooLate(c.file.Client, left.needs)
 	case !mended || isBroken(c):
-		record.Person = person(c, left.refused)
+		record.Person = h.person(c, left.refused)
 	}
 	if len(record.Changes) > 0 {
 		record.Reload = c.file.Client.Reload
@@ -339,6 +342,18 @@ func sameFinding(a, b *Finding) bool {
 		return slices.Equal(a.problem.Path, b.problem.Path) && a.problem.Have == b.problem.Have
 	}
 	return true
+}
+
+// person says what somebody has to do after healing. What is shown later is not
+// named here, and need not be mentioned unless there is another way.
+func (h *healer) person(c *Case, refused []Fix) string {
+	if !h.Later || len(refused) == 0 {
+		return person(c, refused)
+	}
+	if other := person(c, nil); other != "" {
+		return "agree to what is asked; or " + other
+	}
+	return ""
 }
 
 // person says what somebody has to do: agree to a change, or make one.

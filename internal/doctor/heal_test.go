@@ -246,6 +246,11 @@ func TestWhatNeedsAPersonIsNotTried(t *testing.T) {
 	if c.looks != 0 || h.Fixed || !strings.HasPrefix(h.Person, "agree to this change: hand TOKEN") {
 		t.Errorf("%d looks, fixed %t, person %q", c.looks, h.Fixed, h.Person)
 	}
+	c.Later = true
+	if h := c.healed("a"); !strings.HasPrefix(h.Person, "agree to what is asked; or set TOKEN") {
+		t.Errorf("person %q, and the change itself is shown later", h.Person)
+	}
+	c.Later = false
 	var asked []string
 	c.Allow = func(_ *Case, f Fix) bool { asked = append(asked, f.Name); return true }
 	h = c.healed("a")

@@ -1,7 +1,6 @@
 package front
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -106,35 +105,9 @@ func (s *Stdio) meet(m *wire.Message) {
 
 // complain answers a line that was no message, as JSON-RPC asks.
 func (s *Stdio) complain(j wire.Junk) {
-	code, text := wire.CodeInvalidRequest, j.Reason.Error()
-	if !errors.Is(j.Reason, wire.ErrEnvelope) {
-		code = wire.CodeParse
+	if m, ok := j.Answer(); ok {
+		_ = s.out.Send(m, nil, nil)
 	}
-	if id := garbledID(j.Text); id != nil {
-		_ = s.out.Send(wire.NewError(id, code, text, nil), nil, nil)
-	}
-}
-
-// garbledID finds the id of what was meant as a request, nil if it was something
-// else: an answer to a question of ours must not be taken for one.
-func garbledID(text []byte) []byte {
-	if !bytes.Contains(text, []byte(`"method"`)) {
-		return nil
-	}
-	_, rest, ok := bytes.Cut(text, []byte(`"id"`))
-	if !ok {
-		return nil
-	}
-	rest = bytes.TrimLeft(rest, ": \t")
-	end := bytes.IndexAny(rest, ",}")
-	if end <= 0 {
-		return nil
-	}
-	id := bytes.TrimSpace(rest[:end])
-	if wire.Valid(id) != nil || id[0] == '{' || id[0] == '[' || string(id) == "null" {
-		return nil
-	}
-	return bytes.Clone(id)
 }
 
 // awaitReplies lets calls finish, up to a limit, for a client that said its last

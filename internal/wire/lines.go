@@ -432,6 +432,42 @@ func scalarAt(b []byte) []byte {
 	return bytes.Clone(b[:end])
 }
 
+// Answer is what whoever sent the line should hear, if it was meant as a request.
+// Without an id nobody waits for it, and clients complain of an answer to nothing.
+func (j Junk) Answer() (Message, bool) {
+	id := garbledID(j.Text)
+	if id == nil {
+		return Message{}, false
+	}
+	code := CodeParse
+	if errors.Is(j.Reason, ErrEnvelope) {
+		code = CodeInvalidRequest
+	}
+	return NewError(id, code, j.Reason.Error(), nil), true
+}
+
+// garbledID finds the id of what was meant as a request, nil if it was something
+// else: an answer to a question of ours must not be taken for one.
+func garbledID(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`"method"`)) {
+		return nil
+	}
+	_, rest, ok := bytes.Cut(text, []byte(`"id"`))
+	if !ok {
+		return nil
+	}
+	rest = bytes.TrimLeft(rest, ": \t")
+	end := bytes.IndexAny(rest, ",}")
+	if end <= 0 {
+		return nil
+	}
+	id := bytes.TrimSpace(rest[:end])
+	if Valid(id) != nil || id[0] == '{' || id[0] == '[' || string(id) == "null" {
+		return nil
+	}
+	return bytes.Clone(id)
+}
+
 func (j Junk) String() string {
 	const most = 200
 	text := j.Text

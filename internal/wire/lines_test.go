@@ -316,3 +316,27 @@ func TestTheStreamsErrorIsReturned(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyAGarbledRequestIsAnswered(t *testing.T) {
+	for line, want := range map[string]string{
+		`(node:1) Warning`: "",
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{`: `{"jsonrpc":"2.0","id":3,"error":{"code":-32700,"message":"not valid JSON"}}`,
+		`{"jsonrpc":"2.0","id":"a","method":5}`:                    `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"not a JSON-RPC 2.0 message: malformed request"}}`,
+		`{"jsonrpc":"2.0","id":null,"method":5}`:                   "",
+		`{"jsonrpc":"2.0","method":5}`:                             "",
+		`{"jsonrpc":"2.0","id":3,"result":{`:                       "", // an answer to a question of ours
+	} {
+		var got string
+		r := NewLineReader(strings.NewReader(line+"\n"), 0, func(j Junk) {
+			if m, ok := j.Answer(); ok {
+				got = string(m.Raw)
+			}
+		})
+		if m, err := r.Next(); err != io.EOF {
+			t.Errorf("%s: got %s, %v", line, m.Raw, err)
+		}
+		if got != want {
+			t.Errorf("%s: answered with %q, want %q", line, got, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,8 +16,9 @@ import (
 type habit struct {
 	// files are the places it reads, in the order in which they win.
 	files []place
-	// desktop: it is not started from a terminal and has the PATH of the desktop.
-	desktop bool
+	// desktop: it is not started from a terminal and has what the desktop has. asks: it
+	// asks the login shell for the rest, but not for a PATH.
+	desktop, asks bool
 	// hands says which variables of its own a server gets; nil is all of them.
 	hands func(name string) bool
 	// refers finds references to variables: the name is the first group that is not
@@ -50,6 +52,26 @@ var (
 	editorStyle = regexp.MustCompile(`\$\{env:(\w+)\}`)
 )
 
+// few are the variables that the SDK of TypeScript hands to a server by itself, which
+// these clients leave as it is.
+func few(name string) bool {
+	return slices.Contains([]string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}, name)
+}
+
+// session matches what a desktop session has of itself.
+var session = regexp.MustCompile(`^(HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|XDG_\w+|DISPLAY|WAYLAND_DISPLAY|DBUS_\w+|(?i:\w+_proxy))=`)
+
+// desktop is what the session has: of what the user sets, only what ~/.profile does.
+// What ~/.bashrc sets is for terminals.
+func (m Machine) desktop() []string {
+	profile, _ := os.ReadFile(filepath.Join(m.Home, ".profile"))
+	return slices.DeleteFunc(slices.Clone(m.Env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		set := regexp.MustCompile(`(?m)^(export )?` + regexp.QuoteMeta(name) + `=`)
+		return !session.MatchString(v) && !set.Match(profile)
+	})
+}
+
 func servers(path, format string, key ...string) place {
 	return place{scope: "user", path: path, format: format, key: key}
 }
@@ -61,7 +83,7 @@ func ofProject(path, format string, key ...string) place {
 var habits = map[string]*habit{
 	"claude-desktop": {
 		files: []place{servers("~/.config/Claude/claude_desktop_config.json", "json", "mcpServers")}, desktop: true,
-		entry: plain(nil),
+		hands: few, entry: plain(nil),
 	},
 	"claude-code": {
 		files: []place{
@@ -75,12 +97,12 @@ var habits = map[string]*habit{
 	},
 	"cursor": {
 		files:   []place{ofProject(".cursor/mcp.json", "json", "mcpServers"), servers("~/.cursor/mcp.json", "json", "mcpServers")},
-		desktop: true, refers: editorStyle,
+		desktop: true, asks: true, refers: editorStyle,
 		entry: plain(map[string][]string{"": {streamable, sse}, "http": {streamable, sse}, "streamableHttp": {streamable, sse}, "sse": {sse}}),
 	},
 	"vscode": {
 		files:   []place{ofProject(".vscode/mcp.json", "jsonc", "servers"), servers("~/.config/Code/User/mcp.json", "jsonc", "servers")},
-		desktop: true, refers: editorStyle,
+		desktop: true, asks: true, refers: editorStyle,
 		entry: plain(map[string][]string{"": {streamable, sse}, "http": {streamable, sse}, "sse": {sse}}),
 	},
 	"copilot-cli": {
@@ -94,18 +116,18 @@ var habits = map[string]*habit{
 	},
 	"zed": {
 		files:   []place{ofProject(".zed/settings.json", "jsonc", "context_servers"), servers("~/.config/zed/settings.json", "jsonc", "context_servers")},
-		desktop: true,
-		entry:   plain(map[string][]string{"": {streamable}}),
+		desktop: true, asks: true,
+		entry: plain(map[string][]string{"": {streamable}}),
 	},
 	"cline": {
 		files:   []place{servers("~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", "json", "mcpServers")},
-		desktop: true,
-		entry:   plain(map[string][]string{"": {sse}, "sse": {sse}, "streamableHttp": {streamable}}),
+		desktop: true, asks: true, hands: few,
+		entry: plain(map[string][]string{"": {sse}, "sse": {sse}, "streamableHttp": {streamable}}),
 	},
 	"continue": {
 		files:   []place{{scope: "user", path: "~/.continue/config.yaml", format: "yaml", key: []string{"mcpServers"}, list: true}},
-		desktop: true,
-		entry:   plain(map[string][]string{"sse": {sse}, "streamable-http": {streamable}}),
+		desktop: true, asks: true, hands: few,
+		entry: plain(map[string][]string{"sse": {sse}, "streamable-http": {streamable}}),
 	},
 	"codex": {
 		files: []place{ofProject(".codex/config.toml", "toml", "mcp_servers"), servers("~/.codex/config.toml", "toml", "mcp_servers")},
@@ -138,7 +160,7 @@ var habits = map[string]*habit{
 	},
 	"kiro": {
 		files:   []place{ofProject(".kiro/settings/mcp.json", "json", "mcpServers"), servers("~/.kiro/settings/mcp.json", "json", "mcpServers")},
-		desktop: true, refers: shellStyle,
+		desktop: true, asks: true, refers: shellStyle,
 		entry: plain(map[string][]string{"": {streamable, sse}}),
 	},
 	"opencode": {
@@ -153,7 +175,7 @@ var habits = map[string]*habit{
 	},
 	"librechat": {
 		files:  []place{ofProject("librechat.yaml", "yaml", "mcpServers")},
-		refers: shellStyle, kept: true,
+		refers: shellStyle, kept: true, hands: few,
 		entry: plain(map[string][]string{"": {sse}, "sse": {sse}, "streamable-http": {streamable}, "http": {streamable}}),
 	},
 }
@@ -314,6 +336,9 @@ func (h *habit) start(m Machine, e entry) (*start, error) {
 		s.waits = 30 * time.Second
 	}
 	own := m.Env
+	if h.desktop && !h.asks {
+		own = m.desktop()
+	}
 	if h.desktop {
 		own = append(own[:len(own):len(own)], "PATH="+desktopPath)
 	}
