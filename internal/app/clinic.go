@@ -13,5 +13,6 @@ func ServeClinic(ctx context.Context, o DoctorOptions, version string) error {
 	if err != nil {
 		return err
 	}
+	d.Served = true
 	return clinic.Serve(ctx, clinic.Of(d), version)
 }

@@ -234,12 +234,13 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 }
 
 // withLoginPath is a doctor who has the PATH of the login shell, for a client that
-// asks that shell: we may have been started by something that has not. nil if the
-// program is found without it, or not even so.
+// asks that shell, or is started from a terminal and we are not: we may have been
+// started by something that has not. nil if the program is found without it, or not
+// even so.
 func (d *Doctor) withLoginPath(ctx context.Context, c *Case, resolved []Finding) *Doctor {
 	_, as := d.expansion(c.server, c.file)
 	b := firstBroken(resolved)
-	if b == nil || b.Kind != string(fault.CommandNotFound) || !d.asksShell(as) || d.Programs == nil {
+	if b == nil || b.Kind != string(fault.CommandNotFound) || d.Programs == nil || !d.asksShell(as) && (!d.Served || d.fromDesktop(as)) {
 		return nil
 	}
 	path, err := d.Programs.LoginPath(ctx)

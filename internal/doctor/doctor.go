@@ -40,6 +40,9 @@ type Doctor struct {
 	System clientconfig.System
 	// Environ is the environment of a client started from a terminal.
 	Environ []string
+	// Served is set if a client has started us, and no terminal: its PATH may lack what
+	// a terminal has.
+	Served bool
 	// Desktop knows that of one started from the desktop. nil guesses from Environ.
 	Desktop *machine.Desktop
 	// Probe starts or dials a server and says how far that went. nil starts nothing.

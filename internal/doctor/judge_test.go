@@ -156,4 +156,12 @@ func TestAClientThatAsksTheLoginShellFindsWhatIsThere(t *testing.T) {
 			t.Errorf("in %s, which does not ask: %s, want it not found", id, c.State)
 		}
 	}
+	// A client that has started us says nothing about a terminal.
+	d.Served = true
+	for id, want := range map[string]State{"lm-studio": Dead, "claude-code": Healthy} {
+		d.As = clientconfig.ByID(id)
+		if c := only(t, d); c.State != want {
+			t.Errorf("in %s, seen from another client: %s, want %s", id, c.State, want)
+		}
+	}
 }
