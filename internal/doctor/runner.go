@@ -86,6 +86,24 @@ func started(words []string) (at int, program string) {
 	return at, programName(words[at])
 }
 
+func isShell(command string) bool {
+	switch programName(command) {
+	case "sh", "bash", "zsh", "dash", "fish", "ksh", "cmd", "powershell", "pwsh":
+		return true
+	}
+	return false
+}
+
+// programName is the name of a program without folder and ending, for either kind
+// of path.
+func programName(command string) string {
+	name := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
+	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
 // read finds the end of the runner's options, and the package.
 func (l *launch) read(names, values []string) {
 	i := l.options
