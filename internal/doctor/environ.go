@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -13,12 +14,12 @@ import (
 
 // environ is a set of variables as one operating system sees them.
 type environ struct {
-	os   string
+	os   machine.OS
 	list []string // NAME=value; the last of a name counts
 }
 
 func (e *environ) same(a, b string) bool {
-	return a == b || e.os == "windows" && strings.EqualFold(a, b)
+	return a == b || e.os.IsWindows() && strings.EqualFold(a, b)
 }
 
 func (e *environ) lookup(name string) (string, bool) {
@@ -56,7 +57,7 @@ func (d *Doctor) ofClient(c *clientconfig.Client) *environ {
 
 // terminal is the environment of a client that was started where we were.
 func (d *Doctor) terminal() *environ {
-	e := &environ{os: d.goos(), list: d.Environ}
+	e := &environ{os: d.os(), list: d.Environ}
 	e.drop(ourOwn)
 	return e
 }
@@ -70,14 +71,14 @@ func (d *Doctor) fromDesktop(c *clientconfig.Client) bool {
 }
 
 func (d *Doctor) asksShell(c *clientconfig.Client) bool {
-	return c != nil && c.AsksShell && d.goos() != "windows"
+	return c != nil && c.AsksShell && !d.os().IsWindows()
 }
 
 func (d *Doctor) desktop() []string {
 	if d.Desktop != nil {
 		return d.Desktop.Environ()
 	}
-	return (&machine.Desktop{Own: d.Environ, Home: d.System.Home, OS: d.goos()}).Guess()
+	return (&machine.Desktop{Own: d.Environ, Home: d.System.Home, OS: d.os()}).Guess()
 }
 
 // environment is what a client gives to the servers it starts, before the entry
@@ -174,12 +175,7 @@ func (d *Doctor) whyUnset(c *clientconfig.Client, name string) string {
 	return fmt.Sprintf("is set in this terminal, but %s is started by the desktop and does not get it", c.Name)
 }
 
-func (d *Doctor) goos() string {
-	if d.System.OS != "" {
-		return d.System.OS
-	}
-	return runtime.GOOS
-}
+func (d *Doctor) os() machine.OS { return machine.OS(cmp.Or(d.System.OS, runtime.GOOS)) }
 
 func (d *Doctor) home() string {
 	if d.System.Home != "" {

@@ -17,7 +17,7 @@ func TestAServerIsGivenWhatItsClientGives(t *testing.T) {
 	}
 	const home, shell, url, address = "HOME=/home/u", "PATH=/home/u/.nvm/bin:/usr/bin", "DATABASE_URL=d", "ADDRESS=https://me:word@host"
 	everything := environ[:len(environ)-1]
-	linux := "PATH=" + machine.GUIPath("linux")
+	linux := "PATH=" + machine.OS("linux").GUIPath()
 	for _, test := range []struct {
 		client, os string
 		want       []string

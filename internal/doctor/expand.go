@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
-	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // start is what the client would make of an entry, and what is wrong with the
@@ -54,8 +53,8 @@ func takesFromFolder(command []string) bool {
 	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "./") || strings.HasPrefix(a, "../") }) {
 		return false
 	}
-	name := programName(command[0])
-	switch strings.TrimRight(name, "0123456789.") {
+	name := strings.TrimRight(programName(command[0]), "0123456789.")
+	switch name {
 	case "cmd", "env": // start another program
 		behind := slices.IndexFunc(args, func(a string) bool {
 			return !strings.EqualFold(a, "/c") && !strings.HasPrefix(a, "-") && !strings.Contains(a, "=")
@@ -66,12 +65,10 @@ func takesFromFolder(command []string) bool {
 		return behind > 0 && behind < len(args) && takesFromFolder(args[behind:])
 	case "sh", "bash", "zsh", "dash", "fish", "ksh": // may start anything
 		return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") })
-	case "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uv", "uvx", "pipx":
-		return true
 	case "python", "py":
 		return slices.Contains(args, "-m") || slices.Contains(args, "-c")
 	}
-	return false
+	return fetches(name) || name == "deno"
 }
 
 // folder is where the client starts the server: where the entry says, or where
@@ -278,7 +275,7 @@ func (x *expansion) variables(e *environ) *environ {
 	for _, p := range x.server.Env {
 		value := x.expand("env", p.Name.Text, p.Value)
 		if own, there := e.lookup("PATH"); there && x.as.AppendsPath && strings.EqualFold(p.Name.Text, "PATH") {
-			value = own + machine.OS(e.os).ListSeparator() + value
+			value = own + e.os.ListSeparator() + value
 		}
 		e.set(p.Name.Text, value)
 	}

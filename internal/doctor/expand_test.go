@@ -192,6 +192,8 @@ func TestAProjectCannotSteerTheUsersOwnServers(t *testing.T) {
 		{"user", "npx", `"-y", "server"`, "/home/u"},
 		{"user", "/opt/node/bin/npx", `"-y", "server"`, "/home/u"},
 		{"user", "uvx", `"server"`, "/home/u"},
+		{"user", "npm", `"run", "server"`, "/home/u"},
+		{"user", "deno", `"run", "-A", "npm:server"`, "/home/u"},
 		{"user", "python3.12", `"-m", "server"`, "/home/u"},
 		{"user", "cmd", `"/c", "npx", "-y", "server"`, "/home/u"},
 		{"user", "env", `"A=b", "npx", "-y", "server"`, "/home/u"},

@@ -22,15 +22,17 @@ type launch struct {
 	at int
 }
 
-// runners are the commands that fetch what they run.
-var runners = []struct {
+// A runner is a command that fetches what it runs.
+type runner struct {
 	line     string // the program and its verbs
 	name     string // as in launch
 	registry string
 	// names are options whose value is the package; the first word is then a command
 	// of it. values are other options that are followed by a value.
 	names, values string
-}{
+}
+
+var runners = []runner{
 	{"npx", "npx", "npm", "-p --package", "-c --call"},
 	{"npm exec", "npm exec", "npm", "-p --package", "-c --call"},
 	{"npm x", "npm exec", "npm", "-p --package", "-c --call"},
@@ -72,6 +74,14 @@ func launchOf(words []string) launch {
 		break
 	}
 	return l
+}
+
+// fetches reports whether a program is one of the runners, with whatever verb.
+func fetches(program string) bool {
+	return slices.ContainsFunc(runners, func(r runner) bool {
+		name, _, _ := strings.Cut(r.line, " ")
+		return name == program
+	})
 }
 
 // started is the program that a command line comes down to, and where it stands:

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -36,8 +35,10 @@ import (
 type Desktop struct {
 	// Own is the environment that we were started with, as NAME=value.
 	Own []string
-	// Home is the user's home folder, OS as in GOOS; "" is that of this process.
-	Home, OS string
+	// Home is the user's home folder; "" asks the operating system.
+	Home string
+	// OS is the operating system; "" is the one we run on.
+	OS OS
 	// Root stands before absolute folders such as /etc; "" is the real root.
 	Root string
 	// Timeout bounds the asking; 0 is half a second.
@@ -64,7 +65,7 @@ const desktopLimit = 500 * time.Millisecond
 
 // ask returns nil if there is nobody who knows.
 func (d *Desktop) ask() []string {
-	if d.os() != runtime.GOOS || d.asks == "" && !d.isOurs() {
+	if d.OS.orOurs() != OS(runtime.GOOS) || d.asks == "" && !d.isOurs() {
 		return nil
 	}
 	limit := d.Timeout
@@ -73,7 +74,7 @@ func (d *Desktop) ask() []string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	switch d.os() {
+	switch d.OS.orOurs() {
 	case "linux":
 		return d.askSystemd(ctx)
 	case "darwin":
@@ -173,7 +174,7 @@ func (d *Desktop) run(ctx context.Context, programs, env []string, args ...strin
 		programs = []string{d.asks}
 	}
 	for _, program := range programs {
-		if executable(program, d.os()) != nil {
+		if executable(program, d.OS) != nil {
 			continue
 		}
 		cmd := exec.CommandContext(ctx, program, args...)
@@ -190,7 +191,7 @@ func (d *Desktop) run(ctx context.Context, programs, env []string, args ...strin
 }
 
 // sessionNames are set by a session, or make language and network work.
-var sessionNames = map[string]*regexp.Regexp{
+var sessionNames = map[OS]*regexp.Regexp{
 	"darwin": regexp.MustCompile(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|SSH_AUTH_SOCK|__CF_USER_TEXT_ENCODING|XPC_\w+|(?i:(all|ftp|https?|no)_proxy))$`),
 	"": regexp.MustCompile(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|TMP|TEMP|TZ|LANG|LANGUAGE|LC_\w+|XDG_\w+` +
 		`|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_SESSION_BUS_ADDRESS|SSH_AUTH_SOCK|SSH_AGENT_PID|DESKTOP_SESSION` +
@@ -201,10 +202,10 @@ var sessionNames = map[string]*regexp.Regexp{
 // Guess is what Environ is where nobody can be asked: what such a program has at
 // least, and what files that logins read give it.
 func (d *Desktop) Guess() []string {
-	if d.os() == windows {
+	if d.OS.IsWindows() {
 		return slices.Clone(d.Own) // both begin with the same
 	}
-	names, ok := sessionNames[d.os()]
+	names, ok := sessionNames[d.OS.orOurs()]
 	var atLogin map[string]bool
 	if !ok {
 		names, atLogin = sessionNames[""], d.setAtLogin()
@@ -216,15 +217,14 @@ func (d *Desktop) Guess() []string {
 			list = append(list, v)
 		}
 	}
-	return append(list, "PATH="+GUIPath(d.os()))
+	return append(list, "PATH="+d.OS.GUIPath())
 }
 
-// GUIPath is the PATH that an application started from the desktop gets, on this
-// operating system (as in GOOS; "" is ours): not the one of a terminal, which is
-// why a program may be found in one and not in the other. On Windows both are the
-// same.
-func GUIPath(goos string) string {
-	switch cmp.Or(goos, runtime.GOOS) {
+// GUIPath is the PATH that an application started from the desktop gets: not the
+// one of a terminal, which is why a program may be found in one and not in the
+// other. On Windows both are the same, and this is "".
+func (o OS) GUIPath() string {
+	switch o.orOurs() {
 	case windows:
 		return ""
 	case "darwin":
@@ -269,5 +269,3 @@ func (d *Desktop) getenv(name string) string {
 	}
 	return ""
 }
-
-func (d *Desktop) os() string { return cmp.Or(d.OS, runtime.GOOS) }

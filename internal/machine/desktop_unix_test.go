@@ -24,7 +24,7 @@ func asked(t *testing.T, script string, own ...string) *Desktop {
 		t.Fatal(err)
 	}
 	return &Desktop{
-		Own: append(own, "XDG_RUNTIME_DIR="+filepath.Join(dir, "run")), Home: dir, OS: runtime.GOOS, Root: dir,
+		Own: append(own, "XDG_RUNTIME_DIR="+filepath.Join(dir, "run")), Home: dir, Root: dir,
 		Timeout: 20 * time.Second, asks: filepath.Join(dir, "manager"),
 	}
 }
@@ -105,7 +105,7 @@ case $2 in FOR_APPS) echo value;; PATH) echo /opt/bin:/usr/bin;; esac
 	if diff := cmp.Diff([]string{"FOR_APPS", "HOME", "PATH", "PATH"}, names(got)); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
-	if i := slices.Index(got, "PATH=/opt/bin:/usr/bin"); i < slices.Index(got, "PATH="+GUIPath("darwin")) {
+	if i := slices.Index(got, "PATH=/opt/bin:/usr/bin"); i < slices.Index(got, "PATH="+OS("darwin").GUIPath()) {
 		t.Errorf("launchd's PATH does not count: %v", got)
 	}
 	d.asks = filepath.Join(d.Home, "nobody")
@@ -137,7 +137,7 @@ func TestWhatALoginSetsIsLikelyToBeThere(t *testing.T) {
 	if diff := cmp.Diff(want, names(got)); diff != "" {
 		t.Errorf("on Linux (-want +got):\n%s", diff)
 	}
-	if !slices.Contains(got, "PATH="+GUIPath("linux")) {
+	if !slices.Contains(got, "PATH="+OS("linux").GUIPath()) {
 		t.Errorf("not the PATH of the desktop: %v", got)
 	}
 	d.OS = "darwin" // whose apps know nothing of such files, and of no language

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +20,8 @@ import (
 type Programs struct {
 	// Home is the user's home folder; "" asks the operating system.
 	Home string
-	// OS is as in GOOS; "" is the one we run on.
-	OS string
+	// OS is the operating system; "" is the one we run on.
+	OS OS
 	// Getenv looks up a variable; nil is os.Getenv.
 	Getenv func(string) string
 	// Shell is the user's login shell; "" is the variable SHELL, else /bin/sh.
@@ -77,14 +76,14 @@ func (p *Programs) Find(ctx context.Context, name string) []Found {
 		}
 	}
 	if path, err := p.LoginPath(ctx); err == nil {
-		for _, folder := range p.search().OS.Folders(path) {
+		for _, folder := range p.OS.Folders(path) {
 			if filepath.IsAbs(folder) {
 				look(folder, "login shell")
 			}
 		}
 	}
 	for _, place := range programPlaces {
-		if !slices.Contains(strings.Fields(place.systems), p.os()) {
+		if !slices.Contains(strings.Fields(place.systems), string(p.OS.orOurs())) {
 			continue
 		}
 		for _, folder := range p.folders(place) {
@@ -232,7 +231,7 @@ func (p *Programs) versions(from, base string) []string {
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return -compareVersions(versionOf(a), versionOf(b)) })
-	if from == "nvm" && p.os() != windows {
+	if from == "nvm" && !p.OS.IsWindows() {
 		chosen := nvmDefault(filepath.Join(base, "..", "..", "alias"), names)
 		if i := slices.Index(names, chosen); i > 0 {
 			names = slices.Insert(slices.Delete(names, i, i+1), 0, chosen)
@@ -273,9 +272,7 @@ func nvmDefault(aliases string, installed []string) string {
 	return ""
 }
 
-func (p *Programs) os() string { return cmp.Or(p.OS, runtime.GOOS) }
-
-func (p *Programs) search() Search { return Search{OS: OS(p.os())} }
+func (p *Programs) search() Search { return Search{OS: p.OS} }
 
 func (p *Programs) getenv(name string) string {
 	if p.Getenv != nil {
