@@ -86,8 +86,9 @@ func (d *Desktop) ask() []string {
 }
 
 func (d *Desktop) isOurs() bool {
+	home := d.home()
 	u, err := user.Current()
-	return err == nil && u.HomeDir != "" && (d.Home == "" || filepath.Clean(d.Home) == filepath.Clean(u.HomeDir))
+	return err == nil && u.HomeDir != "" && (home == "" || filepath.Clean(home) == filepath.Clean(u.HomeDir))
 }
 
 // askSystemd asks the manager that GNOME, Plasma and others hand the environment of
@@ -135,35 +136,36 @@ func dollarUnquoted(value string) string {
 	return plain
 }
 
-// askLaunchd asks for each of our variables whether an app has it, too. That
-// launchctl can also list them all is said in no manual.
+// askLaunchd adds to the guess what launchd has for apps, asking for each of our
+// variables. That launchctl can also list them all is said in no manual.
 func (d *Desktop) askLaunchd(ctx context.Context) []string {
 	var mutex sync.Mutex
 	var wait sync.WaitGroup
 	turns := make(chan struct{}, 8)
-	list, answered := d.Guess(), false
+	list := d.Guess()
+	kept := make(map[string]bool)
+	for _, v := range list {
+		name, _, _ := strings.Cut(v, "=")
+		kept[name] = true
+	}
 	for _, v := range d.Own {
 		name, _, _ := strings.Cut(v, "=")
-		if name != "PATH" && slices.ContainsFunc(list, func(have string) bool { return strings.HasPrefix(have, name+"=") }) {
+		if name != "PATH" && kept[name] {
 			continue
 		}
 		wait.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			answer := d.run(ctx, []string{"/bin/launchctl"}, nil, "getenv", name)
-			value := strings.TrimSuffix(string(answer), "\n")
+			value := strings.TrimSuffix(string(d.run(ctx, []string{"/bin/launchctl"}, nil, "getenv", name)), "\n")
+			if value == "" {
+				return // apps do not have it, or nobody answers
+			}
 			mutex.Lock()
 			defer mutex.Unlock()
-			answered = answered || answer != nil
-			if value != "" {
-				list = append(list, name+"="+value) // the last of a name counts
-			}
+			list = append(list, name+"="+value) // the last of a name counts
 		})
 	}
 	wait.Wait()
-	if !answered {
-		return nil
-	}
 	return list
 }
 
@@ -178,22 +180,22 @@ func (d *Desktop) run(ctx context.Context, programs, env []string, args ...strin
 			continue
 		}
 		cmd := exec.CommandContext(ctx, program, args...)
-		cmd.Env = append(env, "HOME="+d.Home)
+		cmd.Env = append(env, "HOME="+d.home())
 		cmd.WaitDelay = 100 * time.Millisecond
 		var out bytes.Buffer
 		cmd.Stdout = &out
 		if cmd.Run() != nil {
 			return nil
 		}
-		return append([]byte{}, out.Bytes()...)
+		return out.Bytes()
 	}
 	return nil
 }
 
 // sessionNames are set by a session, or make language and network work.
-var sessionNames = map[OS]*regexp.Regexp{
-	"darwin": regexp.MustCompile(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|SSH_AUTH_SOCK|__CF_USER_TEXT_ENCODING|XPC_\w+|(?i:(all|ftp|https?|no)_proxy))$`),
-	"": regexp.MustCompile(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|TMP|TEMP|TZ|LANG|LANGUAGE|LC_\w+|XDG_\w+` +
+var sessionNames = map[OS]func() *regexp.Regexp{
+	"darwin": pattern(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|SSH_AUTH_SOCK|__CF_USER_TEXT_ENCODING|XPC_\w+|(?i:(all|ftp|https?|no)_proxy))$`),
+	"": pattern(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|TMP|TEMP|TZ|LANG|LANGUAGE|LC_\w+|XDG_\w+` +
 		`|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_SESSION_BUS_ADDRESS|SSH_AUTH_SOCK|SSH_AGENT_PID|DESKTOP_SESSION` +
 		`|GNOME_\w+|KDE_\w+|GTK_\w+|QT_\w+|(?i:(all|ftp|https?|no)_proxy)` +
 		`|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NIX_\w+|LD_LIBRARY_PATH)$`),
@@ -210,10 +212,11 @@ func (d *Desktop) Guess() []string {
 	if !ok {
 		names, atLogin = sessionNames[""], d.setAtLogin()
 	}
+	isSession := names().MatchString
 	var list []string
 	for _, v := range d.Own {
 		name, _, _ := strings.Cut(v, "=")
-		if name != "PATH" && (names.MatchString(name) || atLogin[name]) {
+		if name != "PATH" && (isSession(name) || atLogin[name]) {
 			list = append(list, v)
 		}
 	}
@@ -240,26 +243,28 @@ var loginFiles = []string{
 	"~/.profile", "~/.xprofile", "~/.xsessionrc", "~/.pam_environment", "~/.config/environment.d/*.conf", "~/.config/plasma-workspace/env/*.sh",
 }
 
-var assignment = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)(?:=|[ \t]+DEFAULT=)`)
+var assignment = pattern(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)(?:=|[ \t]+DEFAULT=)`)
 
 // setAtLogin are the names of variables that such a file sets. Their values are not
 // looked at: ours came from there.
 func (d *Desktop) setAtLogin() map[string]bool {
 	names := make(map[string]bool)
 	for _, pattern := range loginFiles {
-		files, _ := filepath.Glob(located(pattern, d.Home, d.Root))
+		files, _ := filepath.Glob(located(pattern, d.home(), d.Root))
 		for _, file := range files[:min(len(files), 100)] {
 			data, err := ReadPlain(file, maxDotenv)
 			if err != nil {
 				continue
 			}
-			for _, m := range assignment.FindAllSubmatch(data, -1) {
+			for _, m := range assignment().FindAllSubmatch(data, -1) {
 				names[string(m[1])] = true
 			}
 		}
 	}
 	return names
 }
+
+func (d *Desktop) home() string { return homeOr(d.Home) }
 
 func (d *Desktop) getenv(name string) string {
 	for i := len(d.Own) - 1; i >= 0; i-- {

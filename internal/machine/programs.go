@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -281,22 +280,24 @@ func (p *Programs) getenv(name string) string {
 	return os.Getenv(name)
 }
 
-func (p *Programs) home() string {
-	if p.Home != "" {
-		return p.Home
+func (p *Programs) home() string { return homeOr(p.Home) }
+
+// homeOr is a home folder, or that of this process.
+func homeOr(home string) string {
+	if home == "" {
+		home, _ = os.UserHomeDir()
 	}
-	home, _ := os.UserHomeDir()
 	return home
 }
 
 var (
-	wholeVersion = regexp.MustCompile(`^(?:v|node-v|Python|python-)?(\d+(?:\.\d+){0,3})$`)
-	nodeDefine   = regexp.MustCompile(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION (\d+)`)
+	wholeVersion = pattern(`^(?:v|node-v|Python|python-)?(\d+(?:\.\d+){0,3})$`)
+	nodeDefine   = pattern(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION (\d+)`)
 )
 
 // versionOf is the version that a folder's name stands for, "" if none.
 func versionOf(name string) string {
-	if m := wholeVersion.FindStringSubmatch(name); m != nil {
+	if m := wholeVersion().FindStringSubmatch(name); m != nil {
 		return m[1]
 	}
 	return ""
@@ -326,7 +327,7 @@ func installedVersion(file string) string {
 		if err != nil {
 			return ""
 		}
-		if m := nodeDefine.FindAllStringSubmatch(string(data), -1); len(m) == 3 {
+		if m := nodeDefine().FindAllStringSubmatch(string(data), -1); len(m) == 3 {
 			return m[0][2] + "." + m[1][2] + "." + m[2][2]
 		}
 	}
