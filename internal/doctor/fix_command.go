@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -129,6 +130,13 @@ func (t *treatment) install(command string) Fix {
 // innerCommandNotFound is a program that the server, not the client, looks for.
 func innerCommandNotFound(ctx context.Context, t *treatment) []Fix {
 	inner := t.f.pieces.Command
+	if unknown := t.f.pieces.Subcommand; unknown != "" { // another path to it would not help
+		to := "the program"
+		if inner != "" {
+			to = strconv.Quote(inner)
+		}
+		return []Fix{never("install_program", "", "install what adds %q to %s, or correct the arguments at %s", unknown, to, t.where())}
+	}
 	if t.server != nil && (inner == "" || inner == t.server.Command.Text) {
 		return commandNotFound(ctx, t)
 	}
