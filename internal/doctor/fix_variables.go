@@ -79,16 +79,26 @@ func (t *treatment) set(name, run, format string, args ...any) Fix {
 		does = "set the variable that the server asks for"
 	}
 	does += " " + fmt.Sprintf(format, args...)
-	for _, d := range t.dotenv {
-		if d.Name == name && !d.Empty {
-			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.File, t.client.Name)
-			break
-		}
+	if file := t.dotenvWith(name); file != "" {
+		does += fmt.Sprintf("; it stands in %s, which %s does not read", file, t.client.Name)
 	}
 	if help := t.help(name); help != "" {
 		does += "; get one at " + help
 	}
 	return never("set_variable", run, "%s", does)
+}
+
+// dotenvWith is the .env file that gives a variable a value, "" if none does.
+func (t *treatment) dotenvWith(name string) string {
+	if t.dotenv == nil {
+		return ""
+	}
+	for _, d := range t.dotenv() {
+		if d.Name == name && !d.Empty {
+			return d.File
+		}
+	}
+	return ""
 }
 
 func unsetVariable(_ context.Context, t *treatment) []Fix {

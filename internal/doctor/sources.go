@@ -29,9 +29,10 @@ func (d *Doctor) sources(c *Case) sources {
 	folders := []string{d.System.Project, filepath.Dir(c.file.Path)}
 	s := sources{
 		os: d.os(), home: d.home(), system: d.System, project: d.System.Project,
-		self: d.Self, withheld: d.Withheld, path: searched, dotenv: machine.DotenvNames(folders...),
+		self: d.Self, withheld: d.Withheld, path: searched,
 		answers: listens, siblings: filesIn, usedBy: workedIn,
 		exists:  func(path string) bool { _, err := os.Stat(path); return err == nil },
+		dotenv:  func() []machine.DotenvName { return machine.DotenvNames(folders...) },
 		ports:   func(ctx context.Context) machine.Ports { return composePorts(ctx, folders) },
 		lost:    func(name string) bool { return d.whyWithout(client, name) != "" },
 		desktop: d.fromDesktop(client), waits: d.waits(client, c.server),
