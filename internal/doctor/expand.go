@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,10 +37,7 @@ func (d *Doctor) expansion(s *clientconfig.Server, f *clientconfig.File) (*expan
 	if client == nil {
 		client = f.Client
 	}
-	as := client
-	if d.As != nil {
-		as = d.As
-	}
+	as := cmp.Or(d.As, client)
 	return &expansion{doctor: d, client: client, as: as, server: s, env: d.ofClient(as)}, as
 }
 
