@@ -146,7 +146,7 @@ func (s *sources) quote(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
 		return word
 	}
-	if s.os == "windows" {
+	if s.os.IsWindows() {
 		return `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

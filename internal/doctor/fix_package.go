@@ -74,7 +74,7 @@ func cacheCorrupt(_ context.Context, t *treatment) []Fix {
 		return []Fix{never("by_hand", "", "remove what the broken installation left behind and start again")}
 	}
 	byHand := never("by_hand", "rm -r "+t.quote(folder), "remove %s, which npx makes again", folder)
-	if t.os == "windows" {
+	if t.os.IsWindows() {
 		byHand.Run = "rmdir /s " + t.quote(folder)
 	}
 	if !t.isOurs(folder) || t.usedBy == nil {

@@ -38,7 +38,7 @@ func (t *treatment) help(name string) string {
 // setVariable says what a person has to do about a variable that the server misses.
 func (t *treatment) setVariable(name string) Fix {
 	entry := fmt.Sprintf("under %q of %q in %s", t.client.Entry.Env, t.c.Name, t.c.At.File)
-	switch kept := withholds(t.client, &environ{os: string(t.os)}, name, ""); {
+	switch kept := withholds(t.client, &environ{os: t.os}, name, ""); {
 	case t.client.Entry.EnvFrom != "" && kept:
 		return t.set(name, "", "in your environment and name it under %q of %q in %s", t.client.Entry.EnvFrom, t.c.Name, t.c.At.File)
 	case t.client.Entry.Env != "" && kept: // nothing else reaches its servers
@@ -55,7 +55,7 @@ func (t *treatment) setVariable(name string) Fix {
 // does it, if there is one.
 func (t *treatment) forClient(name string) (where, run string) {
 	switch {
-	case t.desktop && t.os == "windows":
+	case t.desktop && t.os.IsWindows():
 		return fmt.Sprintf("for your account in the settings of Windows, and start %s again", t.client.Name), ""
 	case t.desktop && t.os == "darwin":
 		if name != "" && t.lost != nil && t.lost(name) {
@@ -66,7 +66,7 @@ func (t *treatment) forClient(name string) (where, run string) {
 		return "for all apps in ~/.config/environment.d, and sign in to the desktop again", ""
 	case t.client.GUI:
 		return fmt.Sprintf("in the environment that %s is started with", t.client.Name), ""
-	case name != "" && t.os != "windows":
+	case name != "" && !t.os.IsWindows():
 		run = "export " + name + "="
 	}
 	return fmt.Sprintf("before %s starts", t.client.Name), run
@@ -79,16 +79,26 @@ func (t *treatment) set(name, run, format string, args ...any) Fix {
 		does = "set the variable that the server asks for"
 	}
 	does += " " + fmt.Sprintf(format, args...)
-	for _, d := range t.dotenv {
-		if d.Name == name && !d.Empty {
-			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.File, t.client.Name)
-			break
-		}
+	if file := t.dotenvWith(name); file != "" {
+		does += fmt.Sprintf("; it stands in %s, which %s does not read", file, t.client.Name)
 	}
 	if help := t.help(name); help != "" {
 		does += "; get one at " + help
 	}
 	return never("set_variable", run, "%s", does)
+}
+
+// dotenvWith is the .env file that gives a variable a value, "" if none does.
+func (t *treatment) dotenvWith(name string) string {
+	if t.dotenv == nil {
+		return ""
+	}
+	for _, d := range t.dotenv() {
+		if d.Name == name && !d.Empty {
+			return d.File
+		}
+	}
+	return ""
 }
 
 func unsetVariable(_ context.Context, t *treatment) []Fix {
