@@ -225,11 +225,10 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 
 // applyLine is what does what the plan says, and no more than that.
 func applyLine(command string, o selection, servers []string, asks bool) string {
-	line := o.line(command, servers...)
-	if !asks {
-		line += " --yes"
+	if asks {
+		return o.line(command, servers)
 	}
-	return line
+	return o.line(command, servers, "--yes")
 }
 
 // changes reports whether a healing has changed something, or would.

@@ -256,16 +256,6 @@ func TestPathsAreNamedAsAPersonWould(t *testing.T) {
 	}
 }
 
-func TestWordsForAShellAreQuoted(t *testing.T) {
-	for word, want := range map[string]string{
-		"github": "github", "@scope/pkg": "@scope/pkg", "my server": "'my server'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "": "''",
-	} {
-		if got := quote(word); got != want {
-			t.Errorf("quote(%q) = %s, want %s", word, got, want)
-		}
-	}
-}
-
 func TestTheNewestChangeThatStandsIsUndone(t *testing.T) {
 	done := func(id, undoes string) clientconfig.Change {
 		return clientconfig.Change{ID: id, Undoes: undoes, Done: true}

@@ -133,7 +133,7 @@ func (c *clinic) examine(ctx context.Context, v *visit, name string, clients []s
 		if one.State != doctor.Pending || !v.may(item{
 			key: "run " + one.Approve, person: true,
 			what:     fmt.Sprintf("Start what the project file %s names, which nobody has approved yet: %s", one.At.File, secret.Scrub(one.Runs)),
-			terminal: typed("check", one.Name, "--approve", one.Approve),
+			terminal: doctor.Typed("check", []string{one.Name}, "--approve", one.Approve),
 		}) {
 			continue
 		}
@@ -177,7 +177,7 @@ func (c *clinic) fixItem(of *doctor.Case, f doctor.Fix) item {
 	it := item{
 		key:      "fix " + strings.Join([]string{f.Name, of.Client, of.At.File, of.Name, f.Does}, "\x00"),
 		what:     fmt.Sprintf("Mend %s in %s: %s", nameOf(of), of.At.File, secret.Scrub(f.Does)),
-		terminal: typed("heal", of.Name),
+		terminal: doctor.Typed("heal", []string{of.Name}),
 		person:   f.NeedsPerson(),
 	}
 	for _, draft := range c.Preview(of, f) {
@@ -212,7 +212,7 @@ func (c *clinic) write(ctx context.Context, v *visit, h *doctor.Healing) {
 			key:      writeKey(draft),
 			what:     fmt.Sprintf("Write %s, so that %s works", draft.Diff.File, nameOf(h.Case)),
 			diff:     draft.Diff.Text,
-			terminal: typed("heal", h.Server),
+			terminal: doctor.Typed("heal", []string{h.Server}),
 		}) && may
 	}
 	changed := h.Fixed || len(h.Drafts) > 0 // else it only needed more time

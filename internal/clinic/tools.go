@@ -140,7 +140,7 @@ func (c *clinic) undoChange(ctx context.Context, v *visit, in UndoInput) answer 
 		return &UndoOutput{Why: shown(err.Error())}
 	}
 	out := &UndoOutput{File: clean(draft.Diff.File)}
-	if !v.may(item{key: "undo " + draft.ID, what: "Take back the change " + in.ID + " of " + draft.Diff.File, diff: draft.Diff.Text, terminal: typed("undo", in.ID)}) {
+	if !v.may(item{key: "undo " + draft.ID, what: "Take back the change " + in.ID + " of " + draft.Diff.File, diff: draft.Diff.Text, terminal: doctor.Typed("undo", []string{in.ID})}) {
 		return out
 	}
 	change, err := c.Undo(ctx, in.ID)
