@@ -182,7 +182,7 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 		if neededNothing(h) {
 			slow++
 		}
-		tries = tries || slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool { return a.Fix != nil })
+		tries = tries || !h.Unwritable && slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool { return a.Fix != nil })
 		if h.Fixed && h.Server == "" && !slices.Contains(opened, h.Client) {
 			opened = append(opened, h.Client)
 		}
@@ -244,7 +244,7 @@ func applyLine(command string, o selection, servers []string, asks bool) string 
 
 // changes reports whether a healing has changed something, or would.
 func changes(h *doctor.Healing) bool {
-	return slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool {
+	return !h.Unwritable && slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool {
 		return a.Fix != nil && a.Fix.Changes() && (h.Planned || a.Kept)
 	})
 }

@@ -328,6 +328,35 @@ func unchanged(target string, before []byte, created bool) (fs.FileInfo, error) 
 		}
 		return nil, nil
 	}
+	info, err := replaceable(target)
+	if err != nil {
+		return nil, err
+	}
+	now, err := readFile(target)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(now, before) {
+		return nil, fmt.Errorf("%w: %s", ErrChanged, target)
+	}
+	return info, nil
+}
+
+// MayReplace says why [Store.Save] would not write a file as it is now, nil if it
+// would. It is for plans; Save looks again.
+func (f *File) MayReplace() error {
+	if f.onDisk == nil {
+		return nil // a new one
+	}
+	target, err := resolve(f.Path, false)
+	if err == nil {
+		_, err = replaceable(target)
+	}
+	return err
+}
+
+// replaceable makes sure that there is a file which may be replaced by another.
+func replaceable(target string) (fs.FileInfo, error) {
 	info, err := os.Lstat(target)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %s", ErrChanged, target, plainError(err))
@@ -343,13 +372,6 @@ func unchanged(target string, before []byte, created bool) (fs.FileInfo, error) 
 	if names(target, info) > 1 {
 		return nil, fmt.Errorf("%w %s: a hard link gives it a second name, which would keep the old content; make that a symbolic link, or edit the file by hand",
 			ErrRefused, target)
-	}
-	now, err := readFile(target)
-	if err != nil {
-		return nil, err
-	}
-	if !bytes.Equal(now, before) {
-		return nil, fmt.Errorf("%w: %s", ErrChanged, target)
 	}
 	return info, nil
 }
