@@ -256,7 +256,7 @@ func nameHint(d *doctor.Doctor, name string) string {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return distance(a, name) - distance(b, name) })
 	const most = 8
-	text := "there is " + strings.Join(names[:min(len(names), most)], ", ")
+	text := "there is " + plain(strings.Join(names[:min(len(names), most)], ", "))
 	if len(names) > most {
 		text += fmt.Sprintf(" and %d more (mcpmend list)", len(names)-most)
 	}
@@ -292,7 +292,7 @@ func serverNames(s clientconfig.System) []string {
 	var names []string
 	for _, f := range s.Find() {
 		for _, server := range f.Servers {
-			if name := plain(server.Name.Text); name != "" && !slices.Contains(names, name) {
+			if name := server.Name.Text; name != "" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -283,7 +283,7 @@ func (v view) fix(c *doctor.Case, fix doctor.Fix, withClient bool) {
 		v.detail("do", does)
 	}
 	if fix.Run != "" {
-		v.paste("run", "", plain(fix.Run))
+		v.paste("run", "", visible(fix.Run))
 	}
 }
 
