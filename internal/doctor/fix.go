@@ -254,7 +254,7 @@ func never(name, run, format string, args ...any) Fix {
 func (t *treatment) reportIt(format string, args ...any) Fix {
 	fix := never("report_it", "", format, args...)
 	if t.c.Name != "" {
-		fix.Run = "mcpmend report " + t.quote(t.c.Name)
+		fix.Run = t.typed("mcpmend report", t.c.Name)
 	}
 	return fix
 }

@@ -38,7 +38,7 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 	l := t.launch()
 	run := ""
 	if l.runner == "npx" && name != "" {
-		run = "npm view " + t.quote(name) + " name version"
+		run = t.typed("npm view", name, "name", "version")
 	}
 	if name == "" && l.runner == "npx" && l.id != "" {
 		name = l.id + " at " + t.where() // what npx said may name nothing; it was asked for one package

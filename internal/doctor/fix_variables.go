@@ -58,7 +58,7 @@ func (t *treatment) forClient(name string) (where, run string) {
 	case t.desktop && t.os.IsWindows():
 		return fmt.Sprintf("for your account in the settings of Windows, and start %s again", t.client.Name), ""
 	case t.desktop && t.os == "darwin":
-		if name != "" && t.lost != nil && t.lost(name) {
+		if isPlainName(name) && t.lost != nil && t.lost(name) {
 			run = fmt.Sprintf(`launchctl setenv %s "$%s"`, name, name) // with the value that the terminal has
 		}
 		return fmt.Sprintf("for all apps by launchctl setenv, and start %s again", t.client.Name), run
@@ -66,10 +66,18 @@ func (t *treatment) forClient(name string) (where, run string) {
 		return "for all apps in ~/.config/environment.d, and sign in to the desktop again", ""
 	case t.client.GUI:
 		return fmt.Sprintf("in the environment that %s is started with", t.client.Name), ""
-	case name != "" && !t.os.IsWindows():
+	case isPlainName(name) && !t.os.IsWindows():
 		run = "export " + name + "="
 	}
 	return fmt.Sprintf("before %s starts", t.client.Name), run
+}
+
+// isPlainName: a shell can set a variable of this name. Others come from entries that
+// list what they want, and a line with one would be another line.
+func isPlainName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
+	})
 }
 
 // set is a fix for a person, with what else is known about the variable.
@@ -299,7 +307,7 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 	case t.evidence().Challenge != "" && t.server != nil && t.server.URL.Path != nil:
 		does = fmt.Sprintf("sign in to %q through %s", t.c.Name, t.client.Name)
 		if t.client.SignIn != "" {
-			run = t.client.SignIn + " " + t.quote(t.c.Name)
+			run = t.typed(t.client.SignIn, t.c.Name)
 		}
 	case name != "":
 		does = fmt.Sprintf("renew the value of %s", name)
