@@ -52,7 +52,7 @@ func (p *program) report(ctx context.Context, o selection, server string) error 
 	if err != nil {
 		return err
 	}
-	m := doctor.Machine{Version: version(), System: runtime.GOOS + "/" + runtime.GOARCH, Runtimes: runtimes(ctx)}
+	m := doctor.Machine{Version: version(), System: runtime.GOOS + "/" + runtime.GOARCH, Runtimes: runtimes(ctx, v.home)}
 	var texts []string
 	for _, c := range report.Cases {
 		texts = append(texts, c.Markdown(m, v.home))
@@ -65,8 +65,9 @@ func (p *program) report(ctx context.Context, o selection, server string) error 
 	return nil
 }
 
-// runtimes asks what most servers run on for its version.
-func runtimes(ctx context.Context) []string {
+// runtimes asks what most servers run on for its version. Some choose that by the
+// folder they are started in, which may be a project's.
+func runtimes(ctx context.Context, home string) []string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	var found []string
@@ -76,7 +77,7 @@ func runtimes(ctx context.Context) []string {
 			continue
 		}
 		c := exec.CommandContext(ctx, path, "--version")
-		c.WaitDelay = time.Second
+		c.Dir, c.WaitDelay = home, time.Second
 		out, err := c.Output()
 		if err != nil {
 			continue

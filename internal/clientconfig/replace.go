@@ -51,7 +51,11 @@ func (f *File) Replace(s *Server) (*File, error) {
 
 // signIn are members by which clients sign in at an address. They are meant for
 // that one: another must not get its secrets.
-var signIn = []string{"auth", "oauth", "requiresOAuth", "headersHelper", "http_headers_helper", "apiKey"}
+var signIn = []string{
+	"auth", "oauth", "requiresOAuth", "headersHelper", "http_headers_helper", "apiKey",
+	"authProviderType", "targetAudience", "targetServiceAccount", // Gemini CLI
+	"scopes", "oauth_resource", // Codex
+}
 
 // replaced are the names of an entry that say what is run or reached, and how.
 func (f *File) replaced(old *Server, sameAddress bool) []string {

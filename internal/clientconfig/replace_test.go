@@ -108,6 +108,12 @@ func TestReplacingAnEntryKeepsWhatNobodyAskedToChange(t *testing.T) {
 			`{"mcpServers": {"s": {"type": "http", "url": "https://other.example/mcp", "note": 1}}}`,
 			remote("https://other.example/mcp"),
 		},
+		{
+			"another address, with tokens of a service account", "gemini-cli",
+			`{"mcpServers": {"s": {"url": "https://example.com/mcp", "authProviderType": "service_account_impersonation", "targetAudience": "a", "targetServiceAccount": "b", "trust": false}}}`,
+			`{"mcpServers": {"s": {"trust": false, "httpUrl": "https://other.example/mcp"}}}`,
+			remote("https://other.example/mcp"),
+		},
 		{"no entry of that name", "claude-code", `{"mcpServers": {}}`, "{\"mcpServers\": {\n  \"s\": {\n    \"command\": \"npx\",\n    \"args\": []\n  }\n}}", local("npx")},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -155,7 +155,7 @@ func (c *clinic) examine(ctx context.Context, v *visit, name string, clients []s
 		}
 		if one.State != doctor.Pending || !v.may(item{
 			key: "run " + one.Approve, person: true,
-			what:     fmt.Sprintf("Start what the project file %s names, %s: %s", one.At.File, known, secret.Scrub(one.Runs)),
+			what:     fmt.Sprintf("Start what the project file %s names, %s: %s", one.At.File, known, doctor.Agreeable(one.Runs)),
 			terminal: c.typed("check", one, "--approve", one.Approve),
 		}) {
 			continue

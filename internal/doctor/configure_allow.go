@@ -19,7 +19,9 @@ func (d *Doctor) unheardOf(r *ConfigureRequest, s *clientconfig.Server, notice s
 	if notice != "" {
 		notice = "; " + notice
 	}
-	if notice == "" && d.configured(s) {
+	// In a project the same command takes what it runs from the project's folder.
+	elsewhere := s.URL.Text == "" && r.Scope != "" && r.Scope != "user"
+	if notice == "" && !elsewhere && d.configured(s) {
 		return ""
 	}
 	if s.URL.Text != "" {

@@ -154,6 +154,7 @@ func TestWhatWasNeverRunIsNotRunUnasked(t *testing.T) {
 		{"a command", ConfigureRequest{Command: []string{"node", "x.js"}}, "run node x.js"},
 		{"an address", ConfigureRequest{URL: "https://example.com/mcp"}, "connect to https://example.com/mcp"},
 		{"a known package", ConfigureRequest{Package: "known"}, ""},
+		{"a known package in the folder of a project", ConfigureRequest{Package: "known", Scope: "project"}, "fetch a package from npm and run it: npx -y known"},
 		{"a known package that a variable changes", ConfigureRequest{Package: "known", Env: []string{"NODE_OPTIONS=--require=/x.js"}},
 			"fetch a package from npm and run it: NODE_OPTIONS=--require=/x.js npx -y known"},
 		{"a known variable of another value", ConfigureRequest{Package: "tuned", Env: []string{"NODE_OPTIONS=--require=/x.js ${HOME}"}},

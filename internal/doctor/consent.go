@@ -325,11 +325,60 @@ func wouldRun(s *clientconfig.Server, changed []string) string {
 	for _, name := range changed {
 		notes = append(notes, name+" has changed since you approved it")
 	}
-	line := strings.Join(quoted(append(secret.Args(set), secret.Args(words)...), " "), " ")
+	line := strings.Join(quoted(append(agreeable(set, true), agreeable(words, false)...), " "), " ")
 	if len(notes) > 0 {
 		line += " (" + strings.Join(quoted(notes, "  "), ", ") + ")"
 	}
 	return line
+}
+
+// agreeable are words with their secrets hidden, as far as these are no more than
+// secrets: in TOKEN="$(curl …)" for a shell, or password=… for node -e, something
+// would be run that nobody has seen. A word that is nothing but a secret stays
+// hidden, and so does the value of an option that is named like one, and a variable
+// that makes no program run other code.
+func agreeable(words []string, variables bool) []string {
+	shown := secret.Args(words)
+	docker, ofDocker := dockerRun(words)
+	for i, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		switch {
+		case shown[i] == w, shown[i] == secret.Mark, ofDocker && i < docker.image:
+		case strings.HasPrefix(w, "-") && value != "" && shown[i] == name+"="+secret.Mark:
+		case variables && !steering().MatchString(name):
+		default:
+			shown[i] = unhide(w, shown[i])
+		}
+	}
+	return shown
+}
+
+// Agreeable is a text that somebody is asked to agree to, with its secrets hidden as
+// far as these are no code.
+func Agreeable(text string) string { return unhide(text, secret.Scrub(text)) }
+
+// unhide shows what is hidden of a word and could be code: no language does without
+// one of these signs.
+func unhide(word, shown string) string {
+	pieces := strings.Split(shown, secret.Mark)
+	rest, ok := strings.CutPrefix(word, pieces[0])
+	out := pieces[0]
+	for i, piece := range pieces[1:] {
+		at := strings.Index(rest, piece)
+		if i == len(pieces)-2 { // the last one ends the word
+			at = len(rest) - len(piece)
+			ok = ok && strings.HasSuffix(rest, piece)
+		}
+		if !ok || at < 0 {
+			return word
+		}
+		hidden := secret.Mark
+		if strings.ContainsAny(rest[:at], "()`;|&<>{}'\"") || strings.ContainsFunc(rest[:at], unicode.IsSpace) {
+			hidden = rest[:at]
+		}
+		out, rest = out+hidden+piece, rest[at+len(piece):]
+	}
+	return out
 }
 
 // quoted quotes words that hold a gap, or something that cannot be seen.

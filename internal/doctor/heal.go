@@ -112,12 +112,13 @@ func (d *Doctor) lookAgain(ctx context.Context, f *clientconfig.File, name strin
 	return patient.reexamine(ctx, f, name)
 }
 
-// approveMended extends a person's word from the command that was started to the
-// one that mending makes of it, if agreed says that the person has agreed to the
-// change. It reports whether the new command may be started.
-func (d *Doctor) approveMended(f *clientconfig.File, name string, agreed func() bool) bool {
-	s := f.Server(name)
-	return s == nil || !d.needsApproval(s, f) || agreed() && d.approve(s, f) == nil
+// approveMended extends a person's word from the command of a case, which was
+// started, to the one that mending makes of it in f, if agreed says that the person
+// has agreed to the change. It reports whether the new command may be started. While
+// the person was asked, somebody may have written other scripts.
+func (d *Doctor) approveMended(c *Case, f *clientconfig.File, agreed func() bool) bool {
+	s := f.Server(c.Name)
+	return s == nil || !d.needsApproval(s, f) || agreed() && !d.needsApproval(c.server, c.file) && d.approve(s, f) == nil
 }
 
 // A healer works on one case. What it knows of the world are two funcs, so that
@@ -126,7 +127,7 @@ type healer struct {
 	HealOptions
 	store   *clientconfig.Store
 	look    func(ctx context.Context, f *clientconfig.File, name string, wait time.Duration) *Case
-	approve func(f *clientconfig.File, name string, agreed func() bool) bool
+	approve func(c *Case, f *clientconfig.File, agreed func() bool) bool
 }
 
 func (h *healer) heal(ctx context.Context, c *Case) *Healing {
@@ -247,7 +248,7 @@ func (h *healer) permits(c *Case, fix *Fix, changed *workspace) bool {
 	switch {
 	case fix.Class == Ask && !agreed():
 		return false
-	case c.saw != nil && !h.approve(changed.current(), c.Name, agreed):
+	case c.saw != nil && !h.approve(c, changed.current(), agreed):
 		return false
 	case fix.clean != nil && h.Hold: // what is removed cannot be held back
 		return agreed()

@@ -43,7 +43,7 @@ func newClinic(t *testing.T, client, data string) *clinic {
 	c.world = func(*clientconfig.Server, time.Duration) *Finding { return nil }
 	c.healer = healer{
 		HealOptions: HealOptions{MaxAttempts: 3}, store: &clientconfig.Store{Dir: filepath.Join(home, "state")}, look: c.look,
-		approve: func(*clientconfig.File, string, func() bool) bool { return true },
+		approve: func(*Case, *clientconfig.File, func() bool) bool { return true },
 	}
 	return c
 }
@@ -529,7 +529,7 @@ func TestOnlyFoldersOfNpxAreRemoved(t *testing.T) {
 func TestACommandThatNobodyApprovedIsNotStarted(t *testing.T) {
 	c := newClinic(t, "cursor", `{"mcpServers": {"a": {"command": "npx"}}}`)
 	c.world, c.sources.programs = needs("/nvm/npx"), found("/nvm/npx")
-	c.approve = func(_ *clientconfig.File, _ string, agreed func() bool) bool { return agreed() }
+	c.approve = func(_ *Case, _ *clientconfig.File, agreed func() bool) bool { return agreed() }
 	h := c.healed("a")
 	if c.looks != 0 || h.Fixed || !strings.HasPrefix(h.Person, "agree to this change") {
 		t.Errorf("%d looks, person %q", c.looks, h.Person)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
@@ -21,7 +22,7 @@ type Machine struct {
 // for first, and nothing that is secret. Home is replaced by "~" in it.
 func (c *Case) Markdown(m Machine, home string) string {
 	var b strings.Builder
-	title := c.Name
+	title := cell(c.Name)
 	if title == "" {
 		title = "configuration file"
 	}
@@ -75,7 +76,14 @@ func (c *Case) Markdown(m Machine, home string) string {
 	if c.leftUnsaid() {
 		fmt.Fprintf(&b, "\nLast lines on stderr:\n\n%s\n", fence(c.Stderr))
 	}
-	text := secret.Scrub(b.String())
+	// A server could otherwise write to the terminal that shows the report, or turn
+	// letters around in the issue that it is pasted into.
+	text := secret.Scrub(strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return -1
+		}
+		return r
+	}, b.String()))
 	if home != "" && home != "/" {
 		text = strings.ReplaceAll(text, home, "~")
 	}

@@ -30,12 +30,13 @@ func (d *Doctor) scripts(s *clientconfig.Server, x *expansion, dir string) []scr
 	at := site{environ: *x.env, dir: dir}
 	roots := []string{dir, d.System.Project, projectOf(s.File)}
 	var found []script
+	left := int64(markedSize)
 	bind := func(name string, sort func(string, *os.File) bool) bool {
 		file := at.absolute(name)
 		if !slices.ContainsFunc(roots, func(root string) bool { return inside(root, file) }) {
 			return false
 		}
-		mark, ok := markOf(name, file, sort)
+		mark, ok := markOf(name, file, sort, &left)
 		if ok && !slices.ContainsFunc(found, func(f script) bool { return f.mark == mark }) {
 			found = append(found, script{name, mark})
 		}
@@ -88,13 +89,14 @@ func isCode(name string, f *os.File) bool {
 	return string(start[:n]) == "#!"
 }
 
-// markedSize is how much of a file is read. Of a larger one, which is a program
-// rather than a script, size and time count as well.
-const markedSize = 64 << 20
+// markedSize is how much is read of all files of an entry: a project that nobody has
+// agreed to yet must not keep us busy by naming a large one again and again. Of what
+// is larger, a program rather than a script, size and time count as well.
+const markedSize = 16 << 20
 
-// markOf stands for a name and the content of its file; not ok if that is no plain
-// file, or not of the sort.
-func markOf(name, file string, sort func(string, *os.File) bool) (mark string, ok bool) {
+// markOf stands for a name and the content of its file, of which it reads as much as
+// is left; not ok if that is no plain file, or not of the sort.
+func markOf(name, file string, sort func(string, *os.File) bool, left *int64) (mark string, ok bool) {
 	f, err := machine.OpenPlain(file)
 	if err != nil {
 		return "", false
@@ -106,10 +108,11 @@ func markOf(name, file string, sort func(string, *os.File) bool) (mark string, o
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d:%s%d:", len(name), name, info.Size())
-	if info.Size() > markedSize {
+	if info.Size() > *left {
 		fmt.Fprint(sum, info.ModTime().UnixNano())
 	}
-	if _, err := io.Copy(sum, io.LimitReader(f, markedSize)); err != nil {
+	n, err := io.Copy(sum, io.LimitReader(f, *left))
+	if *left -= n; err != nil {
 		return "", false
 	}
 	return hex.EncodeToString(sum.Sum(nil)), true

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,5 +110,69 @@ func TestAScriptThatChangedIsAskedAboutAgain(t *testing.T) {
 	write(t, r.home, "project/server.js", "serve()")
 	if c := look(); c.State != Healthy {
 		t.Errorf("the script that was approved is back and %s", c.State)
+	}
+}
+
+// To wrap and to mend extend an approval to another command line. A person takes
+// their time to agree to that.
+func TestAScriptThatChangesMeanwhileIsNotStarted(t *testing.T) {
+	r := newRoom(t, map[string]string{
+		"project/.mcp.json": `{"mcpServers": {"s": {"command": "node", "args": ["server.js"], "envs": {"A": "b"}}}}`,
+		"project/server.js": "serve()",
+	})
+	steal := func() { write(t, r.home, "project/server.js", "steal()") }
+	found := r.only(t, "s")
+	if err := r.Approvals.Approve(found.Approve); err != nil {
+		t.Fatal(err)
+	}
+	found = r.only(t, "s")
+	if found.State != Degraded || len(r.started) != 1 {
+		t.Fatalf("approved and %s, started %d times", found.State, len(r.started))
+	}
+	h := r.Heal(t.Context(), found, HealOptions{Allow: func(*Case, Fix) bool { steal(); return true }})
+	if len(r.started) != 1 || h.Fixed {
+		t.Errorf("healing has started another script: %+v", r.started[1:])
+	}
+	steal()
+	w := r.Wrap(t.Context(), found, WrapOptions{Program: programFile(t, r.Doctor)})
+	if len(r.started) != 1 || w.Done || w.Reason == "" {
+		t.Errorf("wrapping has started another script: %+v", w)
+	}
+	if c := r.only(t, "s"); c.State != Pending {
+		t.Errorf("another script is %s, want it to wait for approval", c.State)
+	}
+}
+
+// Whoever wrote the project chooses how large its files are and how often they are
+// named.
+func TestLargeScriptsAreNotReadAgainAndAgain(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "big.js", "")
+	file := filepath.Join(dir, "big.js")
+	if err := os.Truncate(file, markedSize*2/3); err != nil { // takes no room
+		t.Fatal(err)
+	}
+	names := []string{"big.js", "./big.js", "././big.js"}
+	left := int64(markedSize)
+	var marks []string
+	for _, name := range names {
+		mark, ok := markOf(name, file, isCode, &left)
+		if !ok || left < 0 {
+			t.Fatalf("%s: %v, and %d bytes are left to read", name, ok, left)
+		}
+		marks = append(marks, mark)
+	}
+	if left != 0 {
+		t.Errorf("%d bytes are left to read, want none", left)
+	}
+	// What was not read to its end is told by its time.
+	if err := os.Chtimes(file, time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	left = markedSize
+	for i, name := range names {
+		if mark, _ := markOf(name, file, isCode, &left); (mark == marks[i]) != (i == 0) {
+			t.Errorf("%s at another time: the same mark %v", name, mark == marks[i])
+		}
 	}
 }

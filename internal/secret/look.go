@@ -66,7 +66,8 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 // folder must be a word, since one in 64 keys in base64 begins with a slash.
 func isPath(s string) bool { return shapes().path.MatchString(s) }
 
-// isReference reports whether a text only names the place where a value is.
+// isReference reports whether a text only names the place where a value is. One that
+// brings a default, as in ${NAME:-value}, holds a value.
 func isReference(s string) bool { return shapes().reference.MatchString(s) }
 
 // isProse reports whether what stands behind a name is the rest of a sentence
@@ -114,7 +115,7 @@ var shapes = sync.OnceValue(func() *allShapes {
 		login:      regexp.MustCompile(`[\w.-]+:[^\s]+@((?:tcp|unix)\()`),
 		parameters: regexp.MustCompile(`^[\w-]+=(?:"[^"]*"?|[^\s,"]+)(?:, ?[\w-]+=(?:"[^"]*"?|[^\s,"]+))*`),
 		path:       regexp.MustCompile(`^(?:(?:file://|~|\.{1,2}|[A-Za-z]:)?[/\\]{1,2}[A-Za-z_.-]{1,20}(?:[/\\]|\.\w{1,8}$)|~[/\\]|[A-Za-z]:[/\\])`),
-		reference:  regexp.MustCompile(`^(?:\$\{[\w.:-]*\w\}|\$\{\{ ?[\w.]+ ?\}\}|\{env:\w+\}|\$[A-Z][A-Z_]+|%[A-Z][A-Z_]+%|<[A-Za-z _-]+>)$`),
+		reference:  regexp.MustCompile(`^(?:\$\{(?:[\w.-]+:)*[\w.][\w.-]*\}|\$\{\{ ?[\w.]+ ?\}\}|\{env:\w+\}|\$[A-Z][A-Z_]+|%[A-Z][A-Z_]+%|<[A-Za-z _-]+>)$`),
 		identifier: regexp.MustCompile(`^(?:[A-Z][A-Z]*(?:_[A-Z0-9]+)+|[a-z]+(?:_[a-z]+)+)$`),
 		commit:     regexp.MustCompile(`(?i)(?:[@#]|/(?:commit|tree|blob|raw|archive)/|\b(?:commit|revision|rev|ref|sha|sha1|head|git|checkout|tree|tag|at|to):?=? )$`),
 	}

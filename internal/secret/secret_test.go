@@ -163,6 +163,9 @@ func TestACommandLineIsSafeToShow(t *testing.T) {
 		{"x|--token|required", "x|--token|[hidden]"},
 		{"x|--api-key=canary", "x|--api-key=[hidden]"},
 		{"x|--api-key=${KEY}|--token|${TOKEN}", "x|--api-key=${KEY}|--token|${TOKEN}"},
+		{"x|--key=${env:KEY}|--token|${input:my-token}", "x|--key=${env:KEY}|--token|${input:my-token}"},
+		{"x|${API_TOKEN:-canary}|--token|${T:-canary}|--key=${K:-canary}", "x|${API_TOKEN:[hidden]}|--token|[hidden]|--key=[hidden]"},
+		{"x|-H|Authorization: Bearer ${T:-canary}", "x|-H|Authorization: Bearer [hidden]"},
 		{"x|-H|Authorization: Bearer canary", "x|-H|Authorization: Bearer [hidden]"},
 		{"x|-H|Authorization: canary and more", "x|-H|Authorization: [hidden]"},
 		{"x|--header|Authorization:${AUTH}", "x|--header|Authorization:${AUTH}"},
@@ -246,6 +249,7 @@ func TestAHiderLearnsFromAnEnvironment(t *testing.T) {
 		"PASSWORD=abc", "DESKTOP_SESSION=ubuntu", "MODEL=claude-3-5-sonnet-20241022", "TERM=xterm-256color",
 	})
 	h.Add("Authorization", "Bearer battery-word")
+	h.Add("X-Api-Key", "${K:-canary}")
 	h.Add("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("bob:correctness")))
 	h.Know("query", "plainly")
 	for text, want := range map[string]string{
@@ -256,6 +260,7 @@ func TestAHiderLearnsFromAnEnvironment(t *testing.T) {
 		"battery-word, correctness":                    "[Authorization], [Proxy-Authorization]",
 		`the "abc" of abcess is true`:                  `the "[PASSWORD]" of abcess is true`,
 		"ubuntu, plainly":                              "ubuntu, [query]",
+		"does not replace ${K:-canary}":                "does not replace [X-Api-Key]",
 		"claude-3-5-sonnet-20241022 on xterm-256color": "claude-3-5-sonnet-20241022 on xterm-256color",
 	} {
 		if got := h.Text(text); got != want {
