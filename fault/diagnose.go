@@ -82,10 +82,13 @@ func (c clue) diagnosis(e Evidence) Diagnosis {
 		kind = Unknown
 		c.pieces = Pieces{}
 	}
-	if c.pieces.Command == "" && kind == CommandNotFound {
+	about := kind.About()
+	switch {
+	case c.pieces.Subcommand != "":
+		about.Explanation, about.Fix = unknownSubcommand.Explanation, unknownSubcommand.Fix
+	case c.pieces.Command == "" && kind == CommandNotFound:
 		c.pieces.Command = printable(clip(e.Command, maxName))
 	}
-	about := kind.About()
 	return Diagnosis{
 		Kind:         kind,
 		Confidence:   c.sure,
@@ -264,6 +267,8 @@ func known(name string, e Evidence, p Pieces) string {
 	switch name {
 	case "command":
 		return quoted(p.Command)
+	case "subcommand":
+		return quoted(p.Subcommand)
 	case "variable":
 		return p.Variable
 	case "package":

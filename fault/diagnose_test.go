@@ -57,6 +57,25 @@ func TestEveryPhraseIsShownByARealMessage(t *testing.T) {
 	}
 }
 
+// Who says that it does not know a command is there, and is not to be looked for.
+func TestAnUnknownSubcommandIsNotAMissingProgram(t *testing.T) {
+	for text, want := range map[string]Pieces{
+		"docker: unknown command: docker mcp":                    {Command: "docker", Subcommand: "mcp"},
+		"docker: 'mcp' is not a docker command.":                 {Subcommand: "mcp"},
+		`Error: unknown command "serve" for "github-mcp-server"`: {Command: "github-mcp-server", Subcommand: "serve"},
+		"error: unrecognized subcommand 'mcp'":                   {Subcommand: "mcp"},
+		"fish: Unknown command: npx":                             {Command: "npx"},
+	} {
+		d := Diagnose(Evidence{Text: text, Command: "npx"})
+		if diff := cmp.Diff(want, d.Pieces); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+		if missing := strings.Contains(d.Explanation, "was not found"); missing != (want.Subcommand == "") {
+			t.Errorf("%s: %s", text, d.Explanation)
+		}
+	}
+}
+
 // What only looks like a cause must not be taken for it.
 func TestUnknownStaysUnknown(t *testing.T) {
 	for _, text := range []string{
@@ -75,6 +94,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 		"listening on port 4290, 403 files read",
 		"ENOENT: no such file or directory, open 'notes.txt'",
 		"the file was not found",
+		`no such file or directory "data"`,
 		"Cannot find module '/srv/weather/node_modules/zod/index.js'",
 		"Unexpected end of JSON input",
 		"npm notice To update run: npm install -g npm@11.0.0",

@@ -2,7 +2,8 @@ package fault
 
 // The kinds of the first eight, which most failures are.
 const (
-	// CommandNotFound: the program cannot be found where the client looks for it.
+	// CommandNotFound: the program cannot be found where the client looks for it, or
+	// the program is there and has no such command of its own.
 	CommandNotFound Kind = "command_not_found"
 	// ConnectionRefused: nothing listens at the address, or no way leads there.
 	ConnectionRefused Kind = "connection_refused"
@@ -164,7 +165,14 @@ var kindIndex = func() map[Kind]int {
 
 const again, notAgain = true, false
 
-// kinds is everything we say about each kind, and the only place where we say it.
+// unknownSubcommand is said of CommandNotFound where the program is there and only
+// what it should do is not known to it.
+var unknownSubcommand = About{
+	Explanation: "{command|The program} was started and does not know the command {subcommand}: a plugin is missing, or this is another version than the entry was written for.",
+	Fix:         "install what adds {subcommand} to {command|the program}, or correct the arguments of the entry",
+}
+
+// kinds is everything else we say about each kind, and the only place where we say it.
 var kinds = []struct {
 	Kind
 	About

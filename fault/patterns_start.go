@@ -14,6 +14,7 @@ var startPhrases = []row{
 		"executable not found in path <command>",
 		"env <command> no such file or directory",
 		"execvpe|execvp <command> failed no such file or directory",
+		"failed to run command <command> no such file or directory",
 	}},
 	{CommandNotFound, plain, []string{
 		"command not found <command>",
@@ -44,12 +45,19 @@ var startPhrases = []row{
 		"<command> ist entweder falsch geschrieben oder",
 		"<command> n'est pas reconnu en tant que",
 		"<command> no se reconoce como un comando",
+		"fish unknown command <command>",
+		"<command> unknown command docker|podman <subcommand>", // a plugin of it
+		"unknown command <subcommand> for <command>",
+		"<subcommand> is not a <name> command",
 	}},
 	{CommandNotFound, likely, []string{
 		"<program> is not installed",
 		"find ... executable|binary",
 		"exec ... no such file or directory",
-		"unknown command <command>",
+		"unknown command <subcommand>",
+		"unrecognized command|subcommand <subcommand>",
+		"no such command <subcommand>",
+		"no such file or directory <runtime>",
 		"program not found",
 		"errno 2 no such file or directory <program>",
 		"failed to spawn|start|execute ... no such file or directory",

@@ -69,3 +69,30 @@ func withoutFrames(lines []string) []string {
 	}
 	return kept
 }
+
+// Brief is Text for people. That of a connection that could not be made names its
+// address, then Go names it again; [Diagnose] needs that, and who reads it does not.
+func (e Evidence) Brief() string {
+	const we = "cannot connect to "
+	rest, ours := strings.CutPrefix(e.Text, we)
+	host, dialled, found := strings.Cut(rest, ": dial tcp")
+	if !ours || !found || strings.Contains(host, " ") {
+		return e.Text
+	}
+	address, why, found := strings.Cut(dialled, ": ")
+	if !found {
+		return e.Text
+	}
+	if address = strings.TrimSpace(address); address != "" && address != host {
+		host += " (" + address + ")"
+	}
+	why = strings.TrimPrefix(why, "connect: ")
+	if lookup, found := strings.CutPrefix(why, "lookup "); found {
+		asked, answer, _ := strings.Cut(lookup, ": ")
+		if _, server, found := strings.Cut(asked, " on "); found {
+			answer += " (asked " + server + ")"
+		}
+		why = answer
+	}
+	return we + host + ": " + why
+}

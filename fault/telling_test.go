@@ -64,3 +64,28 @@ npm error 404 Not Found - GET https://registry.npmjs.org/@nosuch%2fzzzz`},
 func told(stderr []string) []string {
 	return Diagnose(Evidence{Exited: true, ExitCode: 1, Stderr: stderr}).Telling(stderr, 3)
 }
+
+func TestWhatIsShownOfAFailedConnectionSaysItOnce(t *testing.T) {
+	for text, want := range map[string]string{
+		"cannot connect to 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused":            "cannot connect to 127.0.0.1:1: connection refused",
+		"cannot connect to [::1]:1: dial tcp [::1]:1: connect: connection refused":                    "cannot connect to [::1]:1: connection refused",
+		"cannot connect to localhost:1: dial tcp 127.0.0.1:1: connect: connection refused":            "cannot connect to localhost:1 (127.0.0.1:1): connection refused",
+		"cannot connect to example.com: dial tcp 93.184.215.14:443: i/o timeout":                      "cannot connect to example.com (93.184.215.14:443): i/o timeout",
+		"cannot connect to nope.invalid: dial tcp: lookup nope.invalid on 10.0.0.53:53: no such host": "cannot connect to nope.invalid: no such host (asked 10.0.0.53:53)",
+		"cannot connect to nope.invalid:1: dial tcp: lookup nope.invalid: no such host":               "cannot connect to nope.invalid:1: no such host",
+		// What somebody else wrote stays as it is.
+		"dial tcp 127.0.0.1:1: connect: connection refused":          "dial tcp 127.0.0.1:1: connect: connection refused",
+		"cannot connect to db:1: dial tcp: missing address":          "cannot connect to db:1: missing address",
+		"cannot connect to a: remote error: dial tcp b: connect: no": "cannot connect to a: remote error: dial tcp b: connect: no",
+		"cannot connect to the database":                             "cannot connect to the database",
+		"":                                                           "",
+	} {
+		e := Evidence{Text: text}
+		if got := e.Brief(); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+		if e.Text != text {
+			t.Errorf("the evidence is now %q", e.Text)
+		}
+	}
+}

@@ -238,14 +238,17 @@ func trimName(s string) string {
 
 // Pieces are the names found in the evidence, each empty when there was none.
 type Pieces struct {
-	Command  string // the program that is missing or failed
-	Variable string // the environment variable that is not set
-	Package  string // the package or module
-	Path     string // the file or folder
-	Host     string // the host name or address
-	Port     int
-	Version  string
-	Tool     string // the tool's name as the message has it
+	Command string // the program that is missing or failed
+	// Subcommand is what Command, which is there, was told to do and does not know,
+	// such as "mcp" in "docker mcp".
+	Subcommand string
+	Variable   string // the environment variable that is not set
+	Package    string // the package or module
+	Path       string // the file or folder
+	Host       string // the host name or address
+	Port       int
+	Version    string
+	Tool       string // the tool's name as the message has it
 }
 
 // with fills in what is missing from others. An address stays whole.
@@ -259,6 +262,7 @@ func (p Pieces) with(others Pieces) Pieces {
 		p.Host, p.Port = others.Host, others.Port
 	}
 	fill(&p.Command, others.Command)
+	fill(&p.Subcommand, others.Subcommand)
 	fill(&p.Variable, others.Variable)
 	fill(&p.Package, others.Package)
 	fill(&p.Path, others.Path)
@@ -270,7 +274,12 @@ func (p Pieces) with(others Pieces) Pieces {
 // pieceForms says for each piece of a phrase what it may look like and where it
 // is kept. A name of the wrong form means that the phrase does not match.
 var pieceForms = map[string]func(Pieces, string) (Pieces, bool){
-	"command":  func(p Pieces, s string) (Pieces, bool) { p.Command = s; return p, hasLetter(s) && !isFiller(s) },
+	"command": func(p Pieces, s string) (Pieces, bool) { p.Command = s; return p, hasLetter(s) && !isFiller(s) },
+	"subcommand": func(p Pieces, s string) (Pieces, bool) {
+		p.Subcommand = s
+		return p, hasLetter(s) && !isFiller(s)
+	},
+	"runtime":  func(p Pieces, s string) (Pieces, bool) { p.Command = s; return p, isRuntime(s) },
 	"variable": func(p Pieces, s string) (Pieces, bool) { p.Variable = variableName(s); return p, p.Variable != "" },
 	"package": func(p Pieces, s string) (Pieces, bool) {
 		p.Package = strings.TrimSuffix(s, "@*")
@@ -379,6 +388,16 @@ func isFile(s string) bool {
 	}
 	_, ending, found := strings.Cut(s, ".")
 	return found && !slices.Contains([]string{"exe", "cmd", "bat"}, strings.ToLower(ending))
+}
+
+// isRuntime knows the programs that run servers. Any other bare name may be that of
+// a folder.
+func isRuntime(s string) bool {
+	name, ending, _ := strings.Cut(strings.ToLower(s), ".")
+	return slices.Contains([]string{"", "exe", "cmd", "bat"}, ending) && slices.Contains([]string{
+		"node", "npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "tsx", "python", "python3", "py", "pip", "uv", "uvx", "pipx",
+		"docker", "podman", "java", "dotnet", "go", "cargo", "ruby", "php", "git",
+	}, name)
 }
 
 // isScript tells a program's own file, which an entry names, from a file of a package.

@@ -96,29 +96,36 @@ func (o selection) which(servers []string) doctor.Which {
 }
 
 // line is a command that looks at the same files, in the same way.
-func (o selection) line(command string, servers ...string) string {
-	line := "mcpmend " + command
-	for _, name := range servers {
-		line += " " + quote(name)
-	}
+func (o selection) line(command string, servers []string, more ...string) string {
+	var flags []string
 	for _, id := range o.clients {
-		line += " --client " + id
+		flags = append(flags, "--client", id)
 	}
 	for _, scope := range o.scopes {
-		line += " --scope " + quote(scope)
+		flags = append(flags, "--scope", scope)
 	}
 	if o.as != "" {
-		line += " --as " + o.as
+		flags = append(flags, "--as", o.as)
 	}
-	return line + o.inProject()
+	flags = append(flags, o.inProject()...)
+	return doctor.Typed(command, servers, append(flags, more...)...)
 }
 
 // inProject is what a command needs that is not typed in the project itself.
-func (o selection) inProject() string {
+func (o selection) inProject() []string {
 	if o.project == "" {
-		return ""
+		return nil
 	}
-	return " --project " + quote(o.project)
+	return []string{"--project", o.project}
+}
+
+// about is a command about one server. To "test" some names are a command or a URL,
+// and it would start that.
+func (o selection) about(command, server string, flags ...string) string {
+	if command == "test" && (strings.HasPrefix(server, "-") || isURL(server)) {
+		command, flags = "check", append(flags, "--verbose")
+	}
+	return doctor.Typed(command, []string{server}, append(flags, o.inProject()...)...)
 }
 
 func checkCommand(p *program) *cobra.Command {
@@ -249,7 +256,7 @@ func nameHint(d *doctor.Doctor, name string) string {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return distance(a, name) - distance(b, name) })
 	const most = 8
-	text := "there is " + strings.Join(names[:min(len(names), most)], ", ")
+	text := "there is " + plain(strings.Join(names[:min(len(names), most)], ", "))
 	if len(names) > most {
 		text += fmt.Sprintf(" and %d more (mcpmend list)", len(names)-most)
 	}
@@ -285,7 +292,7 @@ func serverNames(s clientconfig.System) []string {
 	var names []string
 	for _, f := range s.Find() {
 		for _, server := range f.Servers {
-			if name := plain(server.Name.Text); name != "" && !slices.Contains(names, name) {
+			if name := server.Name.Text; name != "" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

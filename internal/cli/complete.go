@@ -24,7 +24,11 @@ func (p *program) completeServers(_ *cobra.Command, typed []string, begun string
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return startingWith(begun, serverNames(d.System), typed...), cobra.ShellCompDirectiveNoFileComp
+	names := slices.DeleteFunc(serverNames(d.System), func(name string) bool {
+		// One key would make a flag of it, or a name that looks like another one's.
+		return strings.HasPrefix(name, "-") || strings.ContainsFunc(name, harmful)
+	})
+	return startingWith(begun, names, typed...), cobra.ShellCompDirectiveNoFileComp
 }
 
 func startingWith(begun string, values []string, except ...string) []string {

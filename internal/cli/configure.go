@@ -145,13 +145,54 @@ func (p *program) configure(ctx context.Context, o configureFlags) error {
 	}
 	switch {
 	case c.Needs != "":
-		v.printf("Nothing was changed. It would %s.\nNext: the same with --yes\n", plain(c.Needs))
+		v.printf("Nothing was changed. It would %s.\nNext: %s\n", plain(c.Needs), o.line(true))
 	case code == Pending && r.DryRun:
-		v.printf("Nothing was changed. Next: the same without --dry-run\n")
+		v.printf("Nothing was changed.\nNext: %s\n", o.line(!v.asks))
 	case code == Pending:
-		v.printf("Next: the same with --yes, which asks nothing\n")
+		v.printf("Next: %s\n", o.line(true))
 	}
 	return exit(code)
+}
+
+// line is the command that does what was shown, without a question if yes is set.
+func (o configureFlags) line(yes bool) string {
+	r := o.request
+	words := []string{r.Name}
+	flag := func(name string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				words = append(words, name, value)
+			}
+		}
+	}
+	set := func(name string, on bool) {
+		if on {
+			words = append(words, name)
+		}
+	}
+	flag("--client", strings.Join(r.Clients, ","))
+	if r.Scope != "user" {
+		flag("--scope", r.Scope)
+	}
+	flag("--env", r.Env...)
+	flag("--secret", r.Secrets...)
+	set("--secret-stdin", o.secretStdin)
+	flag("--header", r.Headers...)
+	flag("--transport", o.transport)
+	set("--replace", r.Replace)
+	set("--anyway", r.Anyway)
+	words = append(words, o.inProject()...)
+	if o.timeout > 0 {
+		flag("--timeout", o.timeout.String())
+	}
+	set("--yes", yes)
+	if target := r.Package + r.URL; target != "" {
+		words = append(words, target)
+	}
+	if rest := slices.Concat(r.Command, r.Args); len(rest) > 0 {
+		words = append(append(words, "--"), rest...)
+	}
+	return "mcpmend configure " + hide(doctor.Quoted(words...)) // a secret was refused, as far as it could be seen
 }
 
 type configureJSON struct {

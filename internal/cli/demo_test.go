@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -15,6 +16,7 @@ import (
 //	demo -need NAME      ends if the variable is not set
 //	demo -noise          says hello on standard output first
 //	demo -hang           never answers
+//	demo -slow TIME      begins to answer after that
 func demo() {
 	for i := 1; i < len(os.Args); i++ {
 		switch os.Args[i] {
@@ -26,6 +28,13 @@ func demo() {
 			}
 		case "-noise":
 			fmt.Println("Hello from demo!")
+		case "-slow":
+			i++
+			wait, err := time.ParseDuration(os.Args[i])
+			if err != nil {
+				panic(err)
+			}
+			<-time.After(wait)
 		case "-hang":
 			select {}
 		}

@@ -182,7 +182,7 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 		if neededNothing(h) {
 			slow++
 		}
-		tries = tries || slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool { return a.Fix != nil })
+		tries = tries || !h.Unwritable && slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool { return a.Fix != nil })
 		if h.Fixed && h.Server == "" && !slices.Contains(opened, h.Client) {
 			opened = append(opened, h.Client)
 		}
@@ -205,11 +205,7 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 			v.printf("Next: %s\n", applyLine("heal", o.selection, servers, v.asks))
 		}
 	default:
-		words := fmt.Sprintf("Healed %d of %d.", fixed, len(healings))
-		if slow > 0 {
-			words += fmt.Sprintf(" %d only needed more time, nothing was changed there.", slow)
-		}
-		v.printf("%s\n", v.paint(bold, words))
+		v.printf("%s\n", v.paint(bold, healedWords(fixed, slow, len(healings))))
 	}
 	if len(undo) > 0 {
 		slices.Reverse(undo) // the newest first, as it has to be undone
@@ -223,18 +219,32 @@ func (v view) healed(r *doctor.Report, healings []*doctor.Healing, plan bool, o 
 	}
 }
 
+// healedWords counts what was ill, and then what was only slow.
+func healedWords(fixed, slow, all int) string {
+	switch {
+	case slow == 0:
+		return fmt.Sprintf("Healed %d of %d.", fixed, all)
+	case slow == all && all == 1:
+		return "Nothing to heal: it works, and only needed more time."
+	case slow == all:
+		return fmt.Sprintf("Nothing to heal: all %d work, and only needed more time.", all)
+	case slow == 1:
+		return fmt.Sprintf("Healed %d of %d. One more works, and only needed more time.", fixed, all-slow)
+	}
+	return fmt.Sprintf("Healed %d of %d. %d more work, and only needed more time.", fixed, all-slow, slow)
+}
+
 // applyLine is what does what the plan says, and no more than that.
 func applyLine(command string, o selection, servers []string, asks bool) string {
-	line := o.line(command, servers...)
-	if !asks {
-		line += " --yes"
+	if asks {
+		return o.line(command, servers)
 	}
-	return line
+	return o.line(command, servers, "--yes")
 }
 
 // changes reports whether a healing has changed something, or would.
 func changes(h *doctor.Healing) bool {
-	return slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool {
+	return !h.Unwritable && slices.ContainsFunc(h.Attempts, func(a doctor.Attempt) bool {
 		return a.Fix != nil && a.Fix.Changes() && (h.Planned || a.Kept)
 	})
 }

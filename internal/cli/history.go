@@ -57,12 +57,30 @@ func (p *program) history() error {
 	}
 	rows := make([][]string, 0, len(all))
 	for _, c := range all {
-		rows = append(rows, []string{c.ID, c.Time.Local().Format(time.DateTime), c.Client, v.path(c.Path), deed(c, undone)})
+		rows = append(rows, []string{c.ID, c.Time.Local().Format(time.DateTime), about(c), c.Client, v.path(c.Path), deed(c, undone)})
 	}
 	v.table(rows)
 	v.printf("\nKept for %d days, and the last %d of each file for longer.\nNext: mcpmend history %s   shows the change\n",
 		keptDays, clientconfig.KeptChanges, all[0].ID)
 	return nil
+}
+
+// about names the servers that a change was about; "" if that was not written down.
+func about(c clientconfig.Change) string {
+	const few = 3
+	names := make([]string, 0, len(c.Servers))
+	for _, name := range c.Servers {
+		names = append(names, plain(name))
+	}
+	switch {
+	case c.Servers == nil:
+		return ""
+	case len(names) == 0:
+		return "(the file)"
+	case len(names) > few+1:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	}
+	return strings.Join(names, ", ")
 }
 
 // deed says what a change did, and what became of it.
@@ -101,8 +119,9 @@ func (p *program) showChange(id string) error {
 	if p.json {
 		return p.endJSON(historyJSON{answer: answerTo("history", OK), Changes: []changeJSON{jsonOfChange(all[i], undone, diff.Text)}}, OK)
 	}
-	v.printf("%s  %s  %s  %s\n%s\n", v.paint(bold, id), all[i].Time.Local().Format(time.DateTime), v.path(all[i].Path), deed(all[i], undone),
-		v.diff(diff))
+	head := []string{v.paint(bold, id), all[i].Time.Local().Format(time.DateTime), about(all[i]), v.path(all[i].Path), deed(all[i], undone)}
+	head = slices.DeleteFunc(head, func(cell string) bool { return cell == "" })
+	v.printf("%s\n%s\n", strings.Join(head, "  "), v.diff(diff))
 	if all[i].Done && undone[id] == "" {
 		v.printf("Undo: mcpmend undo %s\n", id)
 	}
@@ -124,20 +143,22 @@ type historyJSON struct {
 }
 
 type changeJSON struct {
-	ID       string `json:"id"`
-	Time     string `json:"time"`
-	Client   string `json:"client"`
-	File     string `json:"file"`
-	Done     bool   `json:"done"`
-	Created  bool   `json:"created,omitempty"`
-	Removed  bool   `json:"removed,omitempty"`
-	Undoes   string `json:"undoes,omitempty"`
-	UndoneBy string `json:"undoneBy,omitempty"`
-	Diff     string `json:"diff,omitempty"`
+	ID     string `json:"id"`
+	Time   string `json:"time"`
+	Client string `json:"client"`
+	File   string `json:"file"`
+	// Servers are none if it was about the file as a whole, nil if that is not known.
+	Servers  []string `json:"servers,omitzero"`
+	Done     bool     `json:"done"`
+	Created  bool     `json:"created,omitempty"`
+	Removed  bool     `json:"removed,omitempty"`
+	Undoes   string   `json:"undoes,omitempty"`
+	UndoneBy string   `json:"undoneBy,omitempty"`
+	Diff     string   `json:"diff,omitempty"`
 }
 
 func jsonOfChange(c clientconfig.Change, undone map[string]string, diff string) changeJSON {
-	return changeJSON{ID: c.ID, Time: stamp(c.Time), Client: c.Client, File: c.Path, Done: c.Done, Created: c.Created,
+	return changeJSON{ID: c.ID, Time: stamp(c.Time), Client: c.Client, File: c.Path, Servers: c.Servers, Done: c.Done, Created: c.Created,
 		Removed: c.Removed, Undoes: c.Undoes, UndoneBy: undone[c.ID], Diff: diff}
 }
 

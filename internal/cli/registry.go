@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcpmend/mcpmend/internal/doctor"
 	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
@@ -118,7 +119,7 @@ func (p *program) searchRegistry(text string, limit int) error {
 	case len(rows) == 0:
 		v.printf("Nothing is called like that. Next: fewer words, or mcpmend registry update\n")
 	default:
-		v.printf("\nNext: mcpmend registry info %s\n", quote(found[0].Name))
+		v.printf("\nNext: %s\n", doctor.Typed("registry info", []string{found[0].Name}))
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func (p *program) registryInfo(name string) error {
 	}
 	e, ok := lookUp(r, name)
 	if !ok {
-		hint := "mcpmend registry search " + quote(name)
+		hint := doctor.Typed("registry search", []string{name})
 		if _, there := r.Age(); !there {
 			hint = "mcpmend registry update"
 		}
@@ -251,22 +252,25 @@ func configureLine(e registry.Entry) string {
 	if e.Status != "" && e.Status != registry.Active {
 		return ""
 	}
-	name := quote(e.Name[strings.LastIndexByte(e.Name, '/')+1:])
+	name := e.Name[strings.LastIndexByte(e.Name, '/')+1:]
+	if strings.HasPrefix(name, "-") { // what "configure" would take for a flag
+		return ""
+	}
 	for _, p := range e.Packages {
 		if p.Type != "npm" && p.Type != "pypi" && p.Type != "oci" {
 			continue
 		}
-		line := "mcpmend configure " + name + " " + quote(p.Type+":"+p.Identifier)
+		words := []string{name, p.Type + ":" + p.Identifier}
 		for _, v := range p.Variables {
 			if v.Required && v.Secret {
-				line += " --secret " + quote(v.Name)
+				words = append(words, "--secret", v.Name)
 			}
 		}
-		return line
+		return "mcpmend configure " + doctor.Quoted(words...)
 	}
 	for _, m := range e.Remotes {
-		if m.Gone == "" && !strings.Contains(m.URL, "{") {
-			return "mcpmend configure " + name + " " + quote(m.URL)
+		if m.Gone == "" && isURL(m.URL) && !strings.Contains(m.URL, "{") {
+			return "mcpmend configure " + doctor.Quoted(name, m.URL)
 		}
 	}
 	return ""

@@ -149,7 +149,7 @@ func (p *program) knownCommand(c *cobra.Command, args []string) error {
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		err.hint = "mcpmend " + near[0]
 	} else if servers, _ := p.completeServers(c, nil, args[0]); slices.Contains(servers, args[0]) {
-		err.hint = "mcpmend check " + quote(args[0])
+		err.hint = doctor.Typed("check", args[:1])
 	}
 	return err
 }

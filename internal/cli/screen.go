@@ -342,6 +342,17 @@ func plain(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
+// visible is a line to be pasted without runes that are harmful. Its spaces stay: they
+// may belong to a name.
+func visible(line string) string {
+	return strings.Map(func(r rune) rune {
+		if harmful(r) {
+			return -1
+		}
+		return r
+	}, line)
+}
+
 // harmful tells runes that move the cursor or the text around them.
 func harmful(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar

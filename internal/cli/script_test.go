@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"settle":    settle,
 			"validates": validates,
 			"hides":     hides,
+			"pastes":    pastes,
 			"approval":  approval,
 			"registry":  serveRegistry,
 		},

@@ -159,6 +159,40 @@ func hides(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// pastes gives every line for a person to a shell that has another mcpmend, which
+// does nothing, and writes down what that was asked to do: pastes FROM TO.
+func pastes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: pastes FROM TO")
+	}
+	shell, err := exec.LookPath("bash")
+	ts.Check(err)
+	dir := ts.MkAbs("pasted")
+	ts.Check(os.MkdirAll(dir, 0o755))
+	var out strings.Builder
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		_, command, found := strings.Cut(line, "mcpmend ")
+		if !found {
+			continue
+		}
+		c := exec.Command(shell, "-c", `mcpmend() { for word; do printf '[%q] ' "$word"; done; echo; }`+"\n mcpmend "+command)
+		c.Dir, c.Env = dir, append(os.Environ(), "LC_ALL=C")
+		asked, err := c.CombinedOutput()
+		if err != nil {
+			fmt.Fprintf(&out, "%v: ", err)
+		}
+		out.WriteString(approveHash.ReplaceAllString(strings.TrimSpace(string(asked))+"\n", "[5f1c0a]"))
+	}
+	left, err := os.ReadDir(dir)
+	ts.Check(err)
+	for _, file := range left {
+		ts.Fatalf("what was pasted has made %s:\n%s", file.Name(), out.String())
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(out.String()), 0o644))
+}
+
+var approveHash = regexp.MustCompile(`\[[0-9a-f]{12,}\]`)
+
 // approval takes the hash of a pending command out of the JSON of a check, into
 // $APPROVE: approval FILE.
 func approval(ts *testscript.TestScript, neg bool, args []string) {

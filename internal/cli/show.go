@@ -222,7 +222,7 @@ func (v view) problem(c *doctor.Case, w columns, withClient bool) {
 			why = "it comes with the project and is not what you have approved: look at it again"
 		}
 		v.detail("why", why)
-		v.paste("fix", "", "mcpmend check "+quote(c.Name)+" --approve "+c.Approve+v.asked.inProject())
+		v.paste("fix", "", v.asked.about("check", c.Name, "--approve", c.Approve))
 	}
 	if c.Cause != nil {
 		v.finding(c, *c.Cause, "cause", withClient)
@@ -283,7 +283,7 @@ func (v view) fix(c *doctor.Case, fix doctor.Fix, withClient bool) {
 		v.detail("do", does)
 	}
 	if fix.Run != "" {
-		v.paste("run", "", plain(fix.Run))
+		v.paste("run", "", visible(fix.Run))
 	}
 }
 
@@ -420,15 +420,15 @@ func nextStep(r *doctor.Report, asked selection, servers []string) (words, comma
 	}
 	switch {
 	case fixable != nil:
-		return "Next:", asked.line("heal", servers...) + " --plan"
+		return "Next:", asked.line("heal", servers, "--plan")
 	case pending != nil:
-		return "Next:", "mcpmend check " + quote(pending.Name) + " --approve " + pending.Approve + asked.inProject()
+		return "Next:", asked.about("check", pending.Name, "--approve", pending.Approve)
 	case dead != nil:
-		return "Next:", "mcpmend test " + quote(dead.Name) + asked.inProject()
+		return "Next:", asked.about("test", dead.Name)
 	case signIn != nil:
-		return "Next: sign in, then", "mcpmend check " + quote(signIn.Name) + asked.inProject()
+		return "Next: sign in, then", asked.about("check", signIn.Name)
 	case bare > 0:
-		return "Keep them that way:", asked.line("wrap", servers...)
+		return "Keep them that way:", asked.line("wrap", servers)
 	}
 	return "", ""
 }
@@ -443,14 +443,10 @@ func canHeal(c *doctor.Case) bool {
 
 // healLine is what heals one case.
 func (v view) healLine(c *doctor.Case, withClient bool) string {
-	line := "mcpmend heal"
-	if c.Name != "" {
-		line += " " + quote(c.Name)
-	}
 	if withClient || c.Name == "" {
-		line += " --client " + c.Client
+		return v.asked.about("heal", c.Name, "--client", c.Client)
 	}
-	return line + v.asked.inProject()
+	return v.asked.about("heal", c.Name)
 }
 
 // needsClient reports whether the name alone says more than this case.
@@ -547,16 +543,4 @@ func plural(n int, thing string) string {
 		thing = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// quote makes a word safe to paste into a shell.
-func quote(word string) string {
-	safe := func(r rune) bool {
-		return r == '-' || r == '_' || r == '.' || r == '/' || r == ':' || r == '@' || r == '=' || r == '+' || r == ',' ||
-			r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !safe(r) }) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(plain(word), "'", `'\''`) + "'"
 }

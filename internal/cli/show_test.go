@@ -256,12 +256,19 @@ func TestPathsAreNamedAsAPersonWould(t *testing.T) {
 	}
 }
 
-func TestWordsForAShellAreQuoted(t *testing.T) {
-	for word, want := range map[string]string{
-		"github": "github", "@scope/pkg": "@scope/pkg", "my server": "'my server'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "": "''",
+func TestAServerThatWasOnlySlowIsNotCountedAsIll(t *testing.T) {
+	for _, test := range []struct {
+		fixed, slow, all int
+		want             string
+	}{
+		{1, 0, 2, "Healed 1 of 2."},
+		{0, 1, 1, "Nothing to heal: it works, and only needed more time."},
+		{0, 3, 3, "Nothing to heal: all 3 work, and only needed more time."},
+		{1, 1, 3, "Healed 1 of 2. One more works, and only needed more time."},
+		{0, 2, 3, "Healed 0 of 1. 2 more work, and only needed more time."},
 	} {
-		if got := quote(word); got != want {
-			t.Errorf("quote(%q) = %s, want %s", word, got, want)
+		if got := healedWords(test.fixed, test.slow, test.all); got != test.want {
+			t.Errorf("%d fixed, %d slow of %d: got %q, want %q", test.fixed, test.slow, test.all, got, test.want)
 		}
 	}
 }

@@ -57,11 +57,7 @@ func (p *program) withDashes() string {
 	if servers, _ := p.completeServers(nil, nil, words[0]); slices.Contains(servers, words[0]) {
 		return ""
 	}
-	line := "mcpmend test --"
-	for _, word := range words {
-		line += " " + quote(word)
-	}
-	return line
+	return "mcpmend test -- " + doctor.Quoted(words...)
 }
 
 func (p *program) test(ctx context.Context, o testFlags, args []string, dashed bool) error {
@@ -173,7 +169,7 @@ func (v view) ladder(c *doctor.Case, withClient bool) {
 		v.finding(c, f, "also", withClient)
 	}
 	if c.State == doctor.Pending {
-		v.paste("fix", "", "mcpmend test "+quote(c.Name)+" --approve "+c.Approve+v.asked.inProject())
+		v.paste("fix", "", v.asked.about("test", c.Name, "--approve", c.Approve))
 	}
 	v.aboutServer(c)
 	if result, failed, ok := c.Called(); ok {

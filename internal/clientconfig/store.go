@@ -48,6 +48,9 @@ type Change struct {
 	Path, Target string
 	// Client is the ID of the client whose file it is.
 	Client string
+	// Servers are the names of those whose entries it changed, none if it was about the
+	// file as a whole. It is nil for a change that was recorded before there were names.
+	Servers []string
 	// Created is set if there was no file before, Removed if there is none now.
 	Created, Removed bool `json:",omitempty"`
 	// Undoes is the ID of the change that this one took back, or "".
@@ -71,7 +74,7 @@ func (s *Store) Save(ctx context.Context, f *File) (Change, error) {
 	if f.doc == nil || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Kind == Unparsable || p.Kind == Unreadable }) {
 		return Change{}, fmt.Errorf("%w: %s could not be read", ErrRefused, f.Path)
 	}
-	c := Change{Path: f.Path, Client: f.Client.ID, Created: f.onDisk == nil}
+	c := Change{Path: f.Path, Client: f.Client.ID, Servers: f.touched(), Created: f.onDisk == nil}
 	if len(f.Places) > 0 {
 		c.Format, c.Key = f.Places[0].Format, f.key(f.Places[0])
 	}
@@ -91,7 +94,7 @@ func (s *Store) Restore(ctx context.Context, id string) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	c := Change{Path: old.Path, Client: old.Client, Format: old.Format, Key: old.Key, Undoes: id, Created: old.Removed, Removed: old.Created}
+	c := Change{Path: old.Path, Client: old.Client, Servers: old.Servers, Format: old.Format, Key: old.Key, Undoes: id, Created: old.Removed, Removed: old.Created}
 	now, err := readFile(old.Target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -325,6 +328,35 @@ func unchanged(target string, before []byte, created bool) (fs.FileInfo, error) 
 		}
 		return nil, nil
 	}
+	info, err := replaceable(target)
+	if err != nil {
+		return nil, err
+	}
+	now, err := readFile(target)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(now, before) {
+		return nil, fmt.Errorf("%w: %s", ErrChanged, target)
+	}
+	return info, nil
+}
+
+// MayReplace says why [Store.Save] would not write a file as it is now, nil if it
+// would. It is for plans; Save looks again.
+func (f *File) MayReplace() error {
+	if f.onDisk == nil {
+		return nil // a new one
+	}
+	target, err := resolve(f.Path, false)
+	if err == nil {
+		_, err = replaceable(target)
+	}
+	return err
+}
+
+// replaceable makes sure that there is a file which may be replaced by another.
+func replaceable(target string) (fs.FileInfo, error) {
 	info, err := os.Lstat(target)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %s", ErrChanged, target, plainError(err))
@@ -340,13 +372,6 @@ func unchanged(target string, before []byte, created bool) (fs.FileInfo, error) 
 	if names(target, info) > 1 {
 		return nil, fmt.Errorf("%w %s: a hard link gives it a second name, which would keep the old content; make that a symbolic link, or edit the file by hand",
 			ErrRefused, target)
-	}
-	now, err := readFile(target)
-	if err != nil {
-		return nil, err
-	}
-	if !bytes.Equal(now, before) {
-		return nil, fmt.Errorf("%w: %s", ErrChanged, target)
 	}
 	return info, nil
 }

@@ -3,6 +3,7 @@ package clientconfig
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const sample = `{
@@ -492,5 +495,77 @@ func killedWriter(t *testing.T, path string) {
 	}}
 	if _, err := s.Save(t.Context(), edited(t, path)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAChangeNamesItsServers(t *testing.T) {
+	const two = `{"mcpServers": {"a": {"command": "npx"}, "b": {"command": "npx"},}}` // Cursor reads that
+	set := func(path ...string) func(*File) (*File, error) {
+		return func(f *File) (*File, error) { return f.Set(append(Path{"mcpServers"}, path...), "uvx") }
+	}
+	for _, test := range []struct {
+		name, before string
+		edit         func(*File) (*File, error)
+		want         []string
+	}{
+		{"changed", two, set("b", "command"), []string{"b"}},
+		{"added", two, set("c", "command"), []string{"c"}},
+		{"removed", two, func(f *File) (*File, error) { return f.Remove(Path{"mcpServers", "a"}) }, []string{"a"}},
+		{"the file as a whole", two, func(f *File) (*File, error) { return f.Set(Path{"other"}, 1) }, []string{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, f := aFile(t, test.before)
+			f, err := test.edit(f.Again())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := s.Save(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			undo, err := s.Restore(t.Context(), c.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := s.History()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range append(all, undo) {
+				if diff := cmp.Diff(test.want, c.Servers); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", c.ID, diff)
+				}
+			}
+		})
+	}
+}
+
+// Records of older versions have no names, and are read all the same.
+func TestAnOldRecordIsStillRead(t *testing.T) {
+	s, f := aFile(t, sample)
+	c, err := s.Save(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := filepath.Join(s.folder(c.ID), "change.json")
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(content(t, record)), &fields); err != nil {
+		t.Fatal(err)
+	}
+	if fields["Servers"] == nil {
+		t.Fatalf("the record has no names to be taken out: %v", fields)
+	}
+	delete(fields, "Servers")
+	old, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, record, string(old))
+	all, err := s.History()
+	if err != nil || len(all) != 1 || all[0].ID != c.ID || all[0].Servers != nil {
+		t.Fatalf("got %+v %v, want the change without names", all, err)
+	}
+	if _, err := s.Restore(t.Context(), c.ID); err != nil || content(t, f.Path) != sample {
+		t.Errorf("undo: %v, and the file is\n%s", err, content(t, f.Path))
 	}
 }

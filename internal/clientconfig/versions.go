@@ -2,6 +2,7 @@ package clientconfig
 
 import (
 	"path/filepath"
+	"reflect"
 	"slices"
 )
 
@@ -34,4 +35,29 @@ func (s *Store) Versions(id string) (before, after *File, err error) {
 		after = version("after")
 	}
 	return before, after, nil
+}
+
+// touched names the servers whose entries are not as they were read.
+func (f *File) touched() []string {
+	was := &File{Path: f.Path, Client: f.Client, Places: f.Places, project: f.project}
+	was.parse(f.onDisk)
+	before, after := was.entries(), f.entries()
+	names := []string{}
+	for _, s := range slices.Concat(f.Servers, was.Servers) {
+		name := s.Name.Text
+		if !slices.Contains(names, name) && !reflect.DeepEqual(before[name], after[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// entries are what the servers of each name consist of: one may stand in a file once
+// for every project.
+func (f *File) entries() map[string][]any {
+	all := make(map[string][]any)
+	for _, s := range f.Servers {
+		all[s.Name.Text] = append(all[s.Name.Text], f.Value(s.Path))
+	}
+	return all
 }

@@ -143,7 +143,7 @@ func (in *ConfigureInput) typed(flags []string) string {
 	} else if len(in.Args) > 0 {
 		words = append(words, "--")
 	}
-	return secret.Scrub(quoteAll(append(words, in.Args...)))
+	return secret.Scrub(doctor.Quoted(append(words, in.Args...)...))
 }
 
 // answer turns what became of the request into what is answered.

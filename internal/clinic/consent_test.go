@@ -257,19 +257,6 @@ func TestAPlanOfSeveralChangesIsConfirmedOnce(t *testing.T) {
 
 // What a person is told to type must not do more than it says.
 func TestANameIsNoFlag(t *testing.T) {
-	for _, test := range []struct{ command, server, want string }{
-		{"heal", "gh", "mcpmend heal gh"},
-		{"heal", "", "mcpmend heal"},
-		{"heal", "--yes", "mcpmend heal -- --yes"},
-		{"heal", "a b'; rm -rf ~", `mcpmend heal 'a b'\''; rm -rf ~'`},
-	} {
-		if got := typed(test.command, test.server); got != test.want {
-			t.Errorf("%s %q: got %s, want %s", test.command, test.server, got, test.want)
-		}
-	}
-	if got, want := typed("check", "--yes", "--approve", "hash"), "mcpmend check --approve hash -- --yes"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
 	w := newWard(t, doctor.Auto)
 	var out ConfigureOutput
 	connect(t, w.Practice, "", accept).call(t, "configure_server", map[string]any{"name": "--anyway", "command": "x"}, &out)

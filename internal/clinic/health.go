@@ -221,7 +221,7 @@ func whereOf(c *doctor.Case) string {
 
 // typed is a command line about a case for a person to type, in whatever folder.
 func (c *clinic) typed(command string, of *doctor.Case, flags ...string) string {
-	return typed(command, of.Name, append(c.within(of.Scope), flags...)...)
+	return doctor.Typed(command, []string{of.Name}, append(c.within(of.Scope), flags...)...)
 }
 
 // within are the flags without which a command does not see files of a scope.

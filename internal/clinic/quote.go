@@ -101,39 +101,3 @@ func shownValue(v any) any {
 	}
 	return v
 }
-
-// typed is a command line about a server for a person to type. A server may be
-// called "--yes".
-func typed(command, server string, flags ...string) string {
-	words := []string{"mcpmend", command}
-	switch {
-	case server == "": // a file as a whole
-		words = append(words, flags...)
-	case strings.HasPrefix(server, "-"):
-		words = append(append(words, flags...), "--", server)
-	default:
-		words = append(append(words, server), flags...)
-	}
-	return quoteAll(words)
-}
-
-// quoteAll writes words for a shell.
-func quoteAll(words []string) string {
-	var b strings.Builder
-	for i, w := range words {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(quote(w))
-	}
-	return b.String()
-}
-
-func quote(word string) string {
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@=,+%", r))
-	}) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}

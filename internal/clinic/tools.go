@@ -158,7 +158,7 @@ func (c *clinic) undoChange(ctx context.Context, v *visit, in UndoInput) answer 
 		out.Why = takenBack
 		return out
 	}
-	if !v.may(item{key: "undo " + draft.ID, what: "Take back the change " + in.ID + " of " + draft.Diff.File, diff: draft.Diff.Text, terminal: typed("undo", in.ID)}) {
+	if !v.may(item{key: "undo " + draft.ID, what: "Take back the change " + in.ID + " of " + draft.Diff.File, diff: draft.Diff.Text, terminal: doctor.Typed("undo", []string{in.ID})}) {
 		return out
 	}
 	change, err := c.Undo(ctx, in.ID)

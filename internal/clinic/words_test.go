@@ -64,7 +64,7 @@ func TestTheVerdictCountsServersAndFiles(t *testing.T) {
 		t.Errorf("got\n%s", text)
 	}
 	// The person may be in another folder.
-	if got, want := out.Approval.Wanted[0].Person, "mcpmend check shop --project "+quote(filepath.Join(home, "shop"))+" --approve "; !strings.HasPrefix(got, want) {
+	if got, want := out.Approval.Wanted[0].Person, "mcpmend check shop --project "+doctor.Quoted(filepath.Join(home, "shop"))+" --approve "; !strings.HasPrefix(got, want) {
 		t.Errorf("a person is told to type %q, want %q", got, want)
 	}
 }

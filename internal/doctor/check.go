@@ -196,9 +196,8 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	c.climbed(AtVariables)
 	if start.URL == "" {
 		resolved := d.resolve(c.server, start)
-		if asked := d.withLoginPath(ctx, c, resolved); asked != nil {
-			start, _ = asked.start(c.server, c.file)
-			resolved = asked.resolve(c.server, start)
+		if again, better, ok := d.withLoginPath(ctx, c, resolved); ok {
+			start, resolved = again, better
 		}
 		if b := firstBroken(resolved); b != nil {
 			if reason := blame(found, b); reason != b {
@@ -233,27 +232,25 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 	}
 }
 
-// withLoginPath is a doctor who has the PATH of the login shell, for a client that
-// asks that shell, or is started from a terminal and we are not: we may have been
-// started by something that has not. nil if the program is found without it, or not
-// even so.
-func (d *Doctor) withLoginPath(ctx context.Context, c *Case, resolved []Finding) *Doctor {
-	_, as := d.expansion(c.server, c.file)
-	b := firstBroken(resolved)
-	if b == nil || b.Kind != string(fault.CommandNotFound) || d.Programs == nil || !d.asksShell(as) && (!d.Served || d.fromDesktop(as)) {
-		return nil
+// withLoginPath looks for a program that was not found with the PATH of the login
+// shell, for a client that asks that shell, or that is started from a terminal where
+// we are not: we may have been started by something that has not. ok is false if it
+// is not found even so.
+func (d *Doctor) withLoginPath(ctx context.Context, c *Case, resolved []Finding) (start Start, found []Finding, ok bool) {
+	b, as := firstBroken(resolved), d.client(c)
+	asks := d.asksShell(as) || d.Served && !d.fromDesktop(as)
+	if b == nil || b.Kind != string(fault.CommandNotFound) || !asks || d.Programs == nil {
+		return Start{}, nil, false
 	}
 	path, err := d.Programs.LoginPath(ctx)
 	if err != nil {
-		return nil
+		return Start{}, nil, false
 	}
 	asked := *d
 	asked.Environ = append(slices.Clone(d.Environ), "PATH="+path)
-	start, _ := asked.start(c.server, c.file)
-	if firstBroken(asked.resolve(c.server, start)) != nil {
-		return nil
-	}
-	return &asked
+	start, _ = asked.start(c.server, c.file)
+	found = asked.resolve(c.server, start)
+	return start, found, firstBroken(found) == nil
 }
 
 // probe starts the server and judges what was seen.

@@ -264,7 +264,8 @@ func (p *Placement) draft(c *Configuration, r *ConfigureRequest, wanted *clientc
 	if i := slices.IndexFunc(p.file.Problems, func(pr clientconfig.Problem) bool {
 		return problemStages[pr.Kind].severity == Broken && pr.Server == ""
 	}); i >= 0 {
-		decline(Declined, "the file has to be mended first: "+p.file.Problems[i].String())
+		decline(Declined, fmt.Sprintf("the file has to be mended first, see %s: %s",
+			Typed("check", nil, "--client", p.Client), fileFinding(p.file, p.file.Problems[i]).Explanation))
 		return
 	}
 	old := p.file.Server(r.Name)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -32,6 +33,12 @@ import (
 type Approvals struct {
 	// File is where they are kept. It is made when first needed.
 	File string
+
+	// What the file said when it last looked like info. A project may have thousands
+	// of entries, and each is looked up and noted.
+	mutex sync.Mutex
+	info  fs.FileInfo
+	lines map[string]approvalLine
 }
 
 // What a line of the file says of a hash.
@@ -47,6 +54,8 @@ const shortHash = 12
 // Approved reports whether a person has agreed to the command with this hash, which
 // has to be whole.
 func (a *Approvals) Approved(hash string) bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	lines, err := a.read()
 	return err == nil && len(hash) == hex.EncodedLen(sha256.Size) && lines[hash].word == wordApproved
 }
@@ -58,6 +67,8 @@ func (a *Approvals) Approve(hash string) error {
 	if len(hash) < shortHash || strings.Trim(hash, "0123456789abcdef") != "" || len(hash) > hex.EncodedLen(sha256.Size) {
 		return errors.New("an approval takes the hash that was shown with the command, at least 12 characters of it")
 	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	lines, err := a.read()
 	if err != nil {
 		return err
@@ -98,6 +109,8 @@ type approvalLine struct {
 // show remembers that a command waits for approval, so that the beginning of its
 // hash is enough to approve it. Where that fails the whole hash still works.
 func (a *Approvals) show(b bond) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	lines, err := a.read()
 	if err != nil || lines[b.hash].word != "" {
 		return
@@ -110,12 +123,12 @@ func (a *Approvals) show(b bond) {
 }
 
 // read returns what the file says of each hash. A line that was cut off says
-// nothing.
+// nothing. The caller holds the mutex, and does not keep the map.
 func (a *Approvals) read() (map[string]approvalLine, error) {
-	lines := make(map[string]approvalLine)
 	info, err := os.Lstat(a.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		return lines, nil
+		a.info = nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -123,29 +136,34 @@ func (a *Approvals) read() (map[string]approvalLine, error) {
 	if !info.Mode().IsRegular() || !ownedByUs(info) || runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
 		return nil, fmt.Errorf("%s is not believed: others may write to it", a.File)
 	}
+	if a.info != nil && os.SameFile(a.info, info) && a.info.Size() == info.Size() && a.info.ModTime().Equal(info.ModTime()) {
+		return a.lines, nil
+	}
 	text, err := os.ReadFile(a.File)
 	if err != nil {
 		return nil, err
 	}
+	a.info, a.lines = info, make(map[string]approvalLine)
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
 		if len(words) != 3 && len(words) != 5 || !strings.HasSuffix(line, "\n") || len(words[1]) != hex.EncodedLen(sha256.Size) {
 			continue
 		}
-		if lines[words[1]].word == wordApproved {
+		if a.lines[words[1]].word == wordApproved {
 			continue
 		}
 		known := approvalLine{word: words[0]}
 		if len(words) == 5 {
 			known.base, known.marks = words[3], strings.Split(words[4], ",")
 		}
-		lines[words[1]] = known
+		a.lines[words[1]] = known
 	}
-	return lines, nil
+	return a.lines, nil
 }
 
 // append writes a line at once, so that lines of several processes never mix. It
-// begins with a line break, in case the one before was cut off by a crash.
+// begins with a line break, in case the one before was cut off by a crash. The caller
+// has just read, under the same hold of the mutex.
 func (a *Approvals) append(hash string, line approvalLine) error {
 	if err := os.MkdirAll(filepath.Dir(a.File), 0o700); err != nil {
 		return err
@@ -158,11 +176,25 @@ func (a *Approvals) append(hash string, line approvalLine) error {
 	if len(line.marks) > 0 {
 		text += " " + line.base + " " + strings.Join(line.marks, ",")
 	}
-	_, err = f.WriteString(text + "\n")
-	if err == nil {
+	text += "\n"
+	_, err = f.WriteString(text)
+	if err == nil && line.word == wordApproved { // what was merely shown may be lost
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		a.appended(hash, line, len(text))
+	}
+	return err
+}
+
+// appended spares us reading all that we know and one line, if nobody else has
+// written meanwhile.
+func (a *Approvals) appended(hash string, line approvalLine, size int) {
+	before := a.info
+	a.info = nil
+	if info, err := os.Lstat(a.File); err == nil && before != nil && os.SameFile(before, info) && info.Size() == before.Size()+int64(size) {
+		a.info, a.lines[hash] = info, line
+	}
 }
 
 // A bond is what an approval is bound to: one hash of it all, one without the content

@@ -186,6 +186,37 @@ func TestApprovalsOfManyAtOnceAreAllKept(t *testing.T) {
 	}
 }
 
+// A project with thousands of entries took minutes: each was looked up in a file that
+// grew with every one of them.
+func TestWhatIsKnownIsNotReadAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "approved")
+	a, other := &Approvals{File: file}, &Approvals{File: file} // another process
+	hash := func(i int) string { return fmt.Sprintf("%064x", i) }
+	for i := range 1000 {
+		a.show(bond{hash: hash(i)})
+	}
+	if n := testing.AllocsPerRun(10, func() { a.Approved(hash(1)) }); n > 50 {
+		t.Errorf("%v allocations to look one up", n)
+	}
+	i := 1000
+	if n := testing.AllocsPerRun(10, func() { a.show(bond{hash: hash(i)}); i++ }); n > 100 {
+		t.Errorf("%v allocations to note one", n)
+	}
+	if err := other.Approve(hash(7)); err != nil {
+		t.Fatal(err)
+	}
+	if !a.Approved(hash(7)) {
+		t.Error("what another process approved is not seen")
+	}
+	a.show(bond{hash: hash(i)})
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if a.Approved(hash(7)) {
+		t.Error("an approval that was taken back is still believed")
+	}
+}
+
 // What is hidden from somebody who agrees must not be what is run.
 func TestCodeIsNotHiddenAsASecret(t *testing.T) {
 	for _, test := range []struct{ entry, want string }{

@@ -101,7 +101,7 @@ type sources struct {
 	// names are the variables in the user's environment that the client can see,
 	// dotenv those that stand in .env files.
 	names  []string
-	dotenv []machine.DotenvName
+	dotenv func() []machine.DotenvName
 	// lost says whether a variable is set where we run and does not reach the server.
 	lost func(name string) bool
 	// desktop: the client has only what the desktop gives it.
@@ -254,7 +254,7 @@ func never(name, run, format string, args ...any) Fix {
 func (t *treatment) reportIt(format string, args ...any) Fix {
 	fix := never("report_it", "", format, args...)
 	if t.c.Name != "" {
-		fix.Run = "mcpmend report " + t.quote(t.c.Name)
+		fix.Run = t.typed("mcpmend report", t.c.Name)
 	}
 	return fix
 }

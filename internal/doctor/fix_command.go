@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -82,7 +83,7 @@ func (t *treatment) pathFirst(folder string) Edit {
 // pathVariable is PATH as the entry spells it; Windows does not mind the case.
 func (t *treatment) pathVariable() (name, value string) {
 	for _, p := range t.server.Env {
-		if p.Name.Text == "PATH" || t.os == "windows" && strings.EqualFold(p.Name.Text, "PATH") {
+		if p.Name.Text == "PATH" || t.os.IsWindows() && strings.EqualFold(p.Name.Text, "PATH") {
 			return p.Name.Text, p.Value.Text
 		}
 	}
@@ -129,6 +130,13 @@ func (t *treatment) install(command string) Fix {
 // innerCommandNotFound is a program that the server, not the client, looks for.
 func innerCommandNotFound(ctx context.Context, t *treatment) []Fix {
 	inner := t.f.pieces.Command
+	if unknown := t.f.pieces.Subcommand; unknown != "" { // another path to it would not help
+		to := "the program"
+		if inner != "" {
+			to = strconv.Quote(inner)
+		}
+		return []Fix{never("install_program", "", "install what adds %q to %s, or correct the arguments at %s", unknown, to, t.where())}
+	}
 	if t.server != nil && (inner == "" || inner == t.server.Command.Text) {
 		return commandNotFound(ctx, t)
 	}
@@ -145,7 +153,7 @@ func notExecutable(_ context.Context, t *treatment) []Fix {
 		file = t.server.Command.Text
 	}
 	run := ""
-	if t.os != "windows" {
+	if !t.os.IsWindows() {
 		run = "chmod +x " + t.quote(file)
 	}
 	return []Fix{never("make_executable", run, "make %s executable, if you trust it", file)}
@@ -176,7 +184,7 @@ func scriptMissing(_ context.Context, t *treatment) []Fix {
 // another ending of the same language, or in a folder that builds go to.
 func (t *treatment) nearFiles(missing string) []string {
 	slashed := missing
-	if t.os == "windows" {
+	if t.os.IsWindows() {
 		slashed = strings.ReplaceAll(missing, `\`, "/")
 	}
 	dir, name := path.Split(slashed)

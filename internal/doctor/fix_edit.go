@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
@@ -139,15 +138,9 @@ func parts(s *clientconfig.Server) []part {
 }
 
 // quote writes a word for a shell, for people to paste.
-func (s *sources) quote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@=,~", r)
-	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
-		return word
-	}
-	if s.os == "windows" {
-		return `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+func (s *sources) quote(word string) string { return quoteOn(s.os, word) }
+
+// typed is a line of some program about a server, for people to paste.
+func (s *sources) typed(program, name string, flags ...string) string {
+	return typedOn(s.os, program, []string{name}, flags...)
 }

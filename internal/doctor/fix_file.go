@@ -11,7 +11,7 @@ import (
 func unreadable(_ context.Context, t *treatment) []Fix {
 	p, _ := t.problem()
 	run := ""
-	if t.os != "windows" && strings.Contains(p.Detail, "permission") {
+	if !t.os.IsWindows() && strings.Contains(p.Detail, "permission") {
 		run = "chmod u+r " + t.quote(t.c.At.File)
 	}
 	return []Fix{never("by_hand", run, "make %s a plain file that you may read: %s", t.c.At.File, p.Detail)}

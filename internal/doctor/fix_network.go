@@ -40,7 +40,7 @@ func connectionRefused(ctx context.Context, t *treatment) []Fix {
 		ports = t.ports(ctx)
 	}
 	if i := slices.IndexFunc(ports, func(p machine.Published) bool { return p.Published == port }); i >= 0 {
-		start.Run = "docker compose up -d " + t.quote(ports[i].Service)
+		start.Run = t.typed("docker compose up -d", ports[i].Service)
 	}
 	if p, ok := ports.Match(port); ok {
 		does := fmt.Sprintf("use port %d, where docker compose publishes port %d of %s", p.Published, port, p.Service)
@@ -50,7 +50,7 @@ func connectionRefused(ctx context.Context, t *treatment) []Fix {
 		if edits := t.replacePort(port, p.Published); len(edits) > 0 {
 			fixes = append(fixes, t.fix("compose_port", Ask, does, edits...)...)
 		}
-		start.Run = "docker compose up -d " + t.quote(p.Service)
+		start.Run = t.typed("docker compose up -d", p.Service)
 	}
 	return or(fixes, start)
 }

@@ -38,7 +38,7 @@ func packageNotFound(_ context.Context, t *treatment) []Fix {
 	l := t.launch()
 	run := ""
 	if l.runner == "npx" && name != "" {
-		run = "npm view " + t.quote(name) + " name version"
+		run = t.typed("npm view", name, "name", "version")
 	}
 	if name == "" && l.runner == "npx" && l.id != "" {
 		name = l.id + " at " + t.where() // what npx said may name nothing; it was asked for one package
@@ -74,7 +74,7 @@ func cacheCorrupt(_ context.Context, t *treatment) []Fix {
 		return []Fix{never("by_hand", "", "remove what the broken installation left behind and start again")}
 	}
 	byHand := never("by_hand", "rm -r "+t.quote(folder), "remove %s, which npx makes again", folder)
-	if t.os == "windows" {
+	if t.os.IsWindows() {
 		byHand.Run = "rmdir /s " + t.quote(folder)
 	}
 	if !t.isOurs(folder) || t.usedBy == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // patience is how long a slow server is given before something else is suspected.
@@ -61,11 +62,15 @@ func timedOut(_ context.Context, t *treatment) []Fix {
 	for _, wait := range patience {
 		fixes = append(fixes, t.moreTime(wait))
 	}
-	does := "start the command by hand and look what it waits for; often something that it needs is not installed"
-	if t.server != nil && t.server.URL.Path != nil {
+	does, run := "start the command by hand and look what it waits for; often something that it needs is not installed", ""
+	switch {
+	case t.server == nil: // who tested a command has just typed it
+	case t.server.URL.Path != nil:
 		does = "look whether the server behind the URL is up; it takes the connection and does not answer"
+	default:
+		run = quotedOn(t.os, secret.Args(argvOf(t.server))...)
 	}
-	return or(fixes, never("by_hand", t.c.Runs, "%s", does))
+	return or(fixes, never("by_hand", run, "%s", does))
 }
 
 // moreTime lets the server have more time, and says so in the client's own field if
@@ -76,7 +81,7 @@ func (t *treatment) moreTime(wait time.Duration) Fix {
 	plain := Fix{Name: "wait_longer", Class: Auto, Does: fmt.Sprintf("look again with %d s", whole), wait: wait}
 	if t.server != nil && t.server.Timeout.Text == "" && wait <= t.waits {
 		plain.Does += fmt.Sprintf(", which %s waits by itself", t.client.Name)
-		plain.Run = fmt.Sprintf("mcpmend check %s --timeout %ds", t.quote(t.c.Name), whole)
+		plain.Run = t.typed("mcpmend check", t.c.Name, "--timeout", fmt.Sprintf("%ds", whole))
 		plain.within = true
 		return plain
 	}

@@ -265,9 +265,12 @@ func scriptSources(s *fixScript, system clientconfig.System, at func(string) str
 		desktop: s.one("desktop") == "yes",
 		usedBy:  func(string) (bool, bool) { return s.one("used") == "yes", s.one("used") != "unknown" },
 	}
-	for _, line := range s.all("dotenv") {
-		f := strings.Fields(line)
-		src.dotenv = append(src.dotenv, machine.DotenvName{Name: f[0], File: f[1]})
+	src.dotenv = func() (names []machine.DotenvName) {
+		for _, line := range s.all("dotenv") {
+			f := strings.Fields(line)
+			names = append(names, machine.DotenvName{Name: f[0], File: f[1]})
+		}
+		return names
 	}
 	for _, line := range s.all("registry") {
 		f := strings.Fields(line)

@@ -38,7 +38,7 @@ func (t *treatment) help(name string) string {
 // setVariable says what a person has to do about a variable that the server misses.
 func (t *treatment) setVariable(name string) Fix {
 	entry := fmt.Sprintf("under %q of %q in %s", t.client.Entry.Env, t.c.Name, t.c.At.File)
-	switch kept := withholds(t.client, &environ{os: string(t.os)}, name, ""); {
+	switch kept := withholds(t.client, &environ{os: t.os}, name, ""); {
 	case t.client.Entry.EnvFrom != "" && kept:
 		return t.set(name, "", "in your environment and name it under %q of %q in %s", t.client.Entry.EnvFrom, t.c.Name, t.c.At.File)
 	case t.client.Entry.Env != "" && kept: // nothing else reaches its servers
@@ -55,10 +55,10 @@ func (t *treatment) setVariable(name string) Fix {
 // does it, if there is one.
 func (t *treatment) forClient(name string) (where, run string) {
 	switch {
-	case t.desktop && t.os == "windows":
+	case t.desktop && t.os.IsWindows():
 		return fmt.Sprintf("for your account in the settings of Windows, and start %s again", t.client.Name), ""
 	case t.desktop && t.os == "darwin":
-		if name != "" && t.lost != nil && t.lost(name) {
+		if isPlainName(name) && t.lost != nil && t.lost(name) {
 			run = fmt.Sprintf(`launchctl setenv %s "$%s"`, name, name) // with the value that the terminal has
 		}
 		return fmt.Sprintf("for all apps by launchctl setenv, and start %s again", t.client.Name), run
@@ -66,10 +66,18 @@ func (t *treatment) forClient(name string) (where, run string) {
 		return "for all apps in ~/.config/environment.d, and sign in to the desktop again", ""
 	case t.client.GUI:
 		return fmt.Sprintf("in the environment that %s is started with", t.client.Name), ""
-	case name != "" && t.os != "windows":
+	case isPlainName(name) && !t.os.IsWindows():
 		run = "export " + name + "="
 	}
 	return fmt.Sprintf("before %s starts", t.client.Name), run
+}
+
+// isPlainName: a shell can set a variable of this name. Others come from entries that
+// list what they want, and a line with one would be another line.
+func isPlainName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
+	})
 }
 
 // set is a fix for a person, with what else is known about the variable.
@@ -79,16 +87,26 @@ func (t *treatment) set(name, run, format string, args ...any) Fix {
 		does = "set the variable that the server asks for"
 	}
 	does += " " + fmt.Sprintf(format, args...)
-	for _, d := range t.dotenv {
-		if d.Name == name && !d.Empty {
-			does += fmt.Sprintf("; it stands in %s, which %s does not read", d.File, t.client.Name)
-			break
-		}
+	if file := t.dotenvWith(name); file != "" {
+		does += fmt.Sprintf("; it stands in %s, which %s does not read", file, t.client.Name)
 	}
 	if help := t.help(name); help != "" {
 		does += "; get one at " + help
 	}
 	return never("set_variable", run, "%s", does)
+}
+
+// dotenvWith is the .env file that gives a variable a value, "" if none does.
+func (t *treatment) dotenvWith(name string) string {
+	if t.dotenv == nil {
+		return ""
+	}
+	for _, d := range t.dotenv() {
+		if d.Name == name && !d.Empty {
+			return d.File
+		}
+	}
+	return ""
 }
 
 func unsetVariable(_ context.Context, t *treatment) []Fix {
@@ -289,7 +307,7 @@ func authFailed(_ context.Context, t *treatment) []Fix {
 	case t.evidence().Challenge != "" && t.server != nil && t.server.URL.Path != nil:
 		does = fmt.Sprintf("sign in to %q through %s", t.c.Name, t.client.Name)
 		if t.client.SignIn != "" {
-			run = t.client.SignIn + " " + t.quote(t.c.Name)
+			run = t.typed(t.client.SignIn, t.c.Name)
 		}
 	case name != "":
 		does = fmt.Sprintf("renew the value of %s", name)

@@ -39,9 +39,11 @@ type Healing struct {
 	// changed, and that is written. A server that only needed more time works, and
 	// Case says so.
 	Fixed bool `json:"fixed"`
-	// Planned: this is a plan and nothing was written.
-	Planned  bool      `json:"planned,omitempty"`
-	Attempts []Attempt `json:"attempts"`
+	// Planned: this is a plan and nothing was written. Unwritable says of a plan that
+	// its changes could not be written; Person says why.
+	Planned    bool      `json:"planned,omitempty"`
+	Unwritable bool      `json:"-"`
+	Attempts   []Attempt `json:"attempts"`
 	// Entry is the entry as it is now, with secrets hidden.
 	Entry any `json:"entry,omitempty"`
 	// Diffs are the changes to files as unified diffs, with secrets hidden.
@@ -145,6 +147,11 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 		w = h.plan(c, w, record)
 		record.Diffs = w.diffs()
 		record.Person = person(c, nil)
+		for _, path := range w.edited() {
+			if err := w.files[path].MayReplace(); err != nil {
+				record.Unwritable, record.Person = true, unwritten(path, err).Error()
+			}
+		}
 		return record
 	}
 	c, w, left := h.attempt(ctx, c, w, record)
@@ -416,8 +423,12 @@ func (h *healer) write(ctx context.Context, w *workspace, record *Healing) error
 			record.Diffs = append(record.Diffs, DiffOf(w.before[path], w.files[path]))
 		}
 		if err != nil {
-			return fmt.Errorf("%s could not be written: %w", path, err)
+			return unwritten(path, err)
 		}
 	}
 	return nil
+}
+
+func unwritten(path string, err error) error {
+	return fmt.Errorf("%s could not be written: %w", path, err)
 }

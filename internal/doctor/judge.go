@@ -182,7 +182,7 @@ func evidence(saw *Sighting, dg fault.Diagnosis) []string {
 		lines = append(lines, "stdout: "+secret.Scrub(l))
 	}
 	if e.Text != "" && (len(e.Stderr) == 0 || !e.Exited) {
-		lines = append(lines, secret.Scrub(e.Text))
+		lines = append(lines, secret.Scrub(e.Brief()))
 	}
 	return lines
 }

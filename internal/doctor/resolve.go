@@ -35,7 +35,7 @@ func (d *Doctor) resolve(s *clientconfig.Server, st Start) []Finding {
 	if len(st.Command) == 0 {
 		return nil
 	}
-	return resolve(site{environ: environ{os: d.goos(), list: st.Env}, dir: st.Dir, stat: os.Stat, open: openFile}, s, st.Command)
+	return resolve(site{environ: environ{os: d.os(), list: st.Env}, dir: st.Dir, stat: os.Stat, open: openFile}, s, st.Command)
 }
 
 func openFile(name string) (io.ReadCloser, error) { return machine.OpenPlain(name) }
@@ -140,7 +140,7 @@ func (at *site) program(s *clientconfig.Server, command string) (string, Finding
 // alone.
 func (at *site) isLine(command string) bool {
 	word, _, more := strings.Cut(strings.TrimSpace(command), " ")
-	if !more || at.os == "windows" && at.isPath(word) { // C:\Program Files has a space
+	if !more || at.os.IsWindows() && at.isPath(word) { // C:\Program Files has a space
 		return false
 	}
 	_, err := at.search().Find(word)
@@ -166,10 +166,9 @@ func (at *site) searched() string {
 	}
 	const most = 200
 	if len(value) > most {
-		rules := machine.OS(at.os)
-		dirs := rules.Folders(value)
+		dirs := at.os.Folders(value)
 		kept := min(len(dirs), 4)
-		return fmt.Sprintf("PATH: %s and %d more", strings.Join(dirs[:kept], rules.ListSeparator()), len(dirs)-kept)
+		return fmt.Sprintf("PATH: %s and %d more", strings.Join(dirs[:kept], at.os.ListSeparator()), len(dirs)-kept)
 	}
 	return "PATH: " + value
 }
@@ -178,17 +177,17 @@ func (at *site) searched() string {
 func (at *site) search() machine.Search {
 	path, _ := at.lookup("PATH")
 	endings, _ := at.lookup("PATHEXT")
-	return machine.Search{OS: machine.OS(at.os), Path: path, Dir: at.dir, Endings: endings, Stat: at.stat}
+	return machine.Search{OS: at.os, Path: path, Dir: at.dir, Endings: endings, Stat: at.stat}
 }
 
-func (at *site) isPath(command string) bool { return machine.OS(at.os).IsPath(command) }
+func (at *site) isPath(command string) bool { return at.os.IsPath(command) }
 
 // absolute is a path as seen from the folder in which the server starts.
 func (at *site) absolute(name string) string { return at.search().Absolute(name) }
 
 // interpreterMissing reads the first line of a script.
 func (at *site) interpreterMissing(file string) (string, bool) {
-	if at.os == "windows" {
+	if at.os.IsWindows() {
 		return "", false
 	}
 	r, err := at.open(file)
@@ -218,7 +217,7 @@ var bareSpawn = []string{"claude-desktop", "claude-code", "copilot-cli", "cline"
 
 // shim: on Windows npx is a batch file, which only a command processor can run.
 func (at *site) shim(s *clientconfig.Server, command, file string) (Finding, bool) {
-	if at.os != "windows" || !slices.Contains(bareSpawn, s.Client.ID) {
+	if !at.os.IsWindows() || !slices.Contains(bareSpawn, s.Client.ID) {
 		return Finding{}, false
 	}
 	if ending := strings.ToLower(filepath.Ext(file)); ending != ".cmd" && ending != ".bat" {
@@ -263,7 +262,7 @@ func (at *site) scriptMissing(s *clientconfig.Server, command []string) (Finding
 		f.Explanation = fmt.Sprintf("%s is told to work in a folder that does not exist.", programName(command[0]))
 	case strings.HasPrefix(command[i], "~"):
 		f.Explanation = "No shell replaces the ~ in the path of the script, so there is no such file."
-	case !machine.OS(at.os).IsAbs(command[i]):
+	case !at.os.IsAbs(command[i]):
 		f.Explanation = fmt.Sprintf("The path of the script is relative, and there is no such file in %s, where %s starts the server.", secret.Scrub(at.dir), s.Client.Name)
 	}
 	return f, true

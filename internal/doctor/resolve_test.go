@@ -14,10 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
 // siteOf is a system of which only some files are known.
-func siteOf(goos string, env []string, dir string, files map[string]string) site {
+func siteOf(goos machine.OS, env []string, dir string, files map[string]string) site {
 	tree := make(fstest.MapFS)
 	key := func(name string) string {
 		return strings.TrimPrefix(strings.ToLower(strings.NewReplacer(`\`, "/", ":", "").Replace(name)), "/")

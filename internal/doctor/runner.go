@@ -22,15 +22,17 @@ type launch struct {
 	at int
 }
 
-// runners are the commands that fetch what they run.
-var runners = []struct {
+// A runner is a command that fetches what it runs.
+type runner struct {
 	line     string // the program and its verbs
 	name     string // as in launch
 	registry string
 	// names are options whose value is the package; the first word is then a command
 	// of it. values are other options that are followed by a value.
 	names, values string
-}{
+}
+
+var runners = []runner{
 	{"npx", "npx", "npm", "-p --package", "-c --call"},
 	{"npm exec", "npm exec", "npm", "-p --package", "-c --call"},
 	{"npm x", "npm exec", "npm", "-p --package", "-c --call"},
@@ -74,6 +76,14 @@ func launchOf(words []string) launch {
 	return l
 }
 
+// fetches reports whether a program is one of the runners, with whatever verb.
+func fetches(program string) bool {
+	return slices.ContainsFunc(runners, func(r runner) bool {
+		name, _, _ := strings.Cut(r.line, " ")
+		return name == program
+	})
+}
+
 // started is the program that a command line comes down to, and where it stands:
 // "cmd /c" only starts another.
 func started(words []string) (at int, program string) {
@@ -84,6 +94,24 @@ func started(words []string) (at int, program string) {
 		return 0, ""
 	}
 	return at, programName(words[at])
+}
+
+func isShell(command string) bool {
+	switch programName(command) {
+	case "sh", "bash", "zsh", "dash", "fish", "ksh", "cmd", "powershell", "pwsh":
+		return true
+	}
+	return false
+}
+
+// programName is the name of a program without folder and ending, for either kind
+// of path.
+func programName(command string) string {
+	name := strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
+	for _, ending := range []string{".exe", ".cmd", ".bat", ".ps1"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
 }
 
 // read finds the end of the runner's options, and the package.

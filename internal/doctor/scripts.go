@@ -121,8 +121,13 @@ func markOf(name, file string, sort func(string, *os.File) bool, left *int64) (m
 // changed are the scripts of an entry that are not as they were when it was
 // approved; none if it never was.
 func (a *Approvals) changed(b bond) []string {
+	if len(b.scripts) == 0 {
+		return nil
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	lines, err := a.read()
-	if err != nil || len(b.scripts) == 0 {
+	if err != nil {
 		return nil
 	}
 	var known []string

@@ -16,7 +16,7 @@ import (
 // fixes returns what could be done about a finding, the best first.
 func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	if c.file == nil {
-		return sources{os: machine.OS(d.goos()), self: d.Self}.fixes(ctx, c, f)
+		return sources{os: d.os(), self: d.Self}.fixes(ctx, c, f)
 	}
 	return d.sources(c).fixes(ctx, c, f)
 }
@@ -28,10 +28,11 @@ func (d *Doctor) sources(c *Case) sources {
 	searched, _ := d.environment(client).lookup("PATH")
 	folders := []string{d.System.Project, filepath.Dir(c.file.Path)}
 	s := sources{
-		os: machine.OS(d.goos()), home: d.home(), system: d.System, project: d.System.Project,
-		self: d.Self, withheld: d.Withheld, path: searched, dotenv: machine.DotenvNames(folders...),
+		os: d.os(), home: d.home(), system: d.System, project: d.System.Project,
+		self: d.Self, withheld: d.Withheld, path: searched,
 		answers: listens, siblings: filesIn, usedBy: workedIn,
 		exists:  func(path string) bool { _, err := os.Stat(path); return err == nil },
+		dotenv:  func() []machine.DotenvName { return machine.DotenvNames(folders...) },
 		ports:   func(ctx context.Context) machine.Ports { return composePorts(ctx, folders) },
 		lost:    func(name string) bool { return d.whyWithout(client, name) != "" },
 		desktop: d.fromDesktop(client), waits: d.waits(client, c.server),

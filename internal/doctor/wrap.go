@@ -111,6 +111,10 @@ func (d *Doctor) reasonNotToWrap(c *Case) string {
 	switch {
 	case c.server == nil:
 		return "the file cannot be read by its client"
+	case c.server.URL.Text != "" && len(c.server.Headers)+len(c.server.HeadersFrom) > 0:
+		return "its headers would have to stand on a command line, where others can read them"
+	case c.State == SignIn && c.server.URL.Text == "":
+		return "its credentials are not accepted; renew them first"
 	case c.State == SignIn:
 		return "the client signs in to it itself, which mcpmend cannot do yet"
 	case c.State == InUse:
@@ -124,9 +128,6 @@ func (d *Doctor) reasonNotToWrap(c *Case) string {
 	}
 	if inner, url := wrapped(c.server, d.Self); inner != nil || url != "" {
 		return "is behind mcpmend already"
-	}
-	if s := c.server; s.URL.Text != "" && (len(s.Headers) > 0 || len(s.HeadersFrom) > 0) {
-		return "its headers would have to stand on a command line, where others can read them"
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
 
@@ -134,6 +135,30 @@ func TestSomeServersAreNotPutBehindMcpmend(t *testing.T) {
 		d := ward(t, map[string]string{"~/.claude.json": `{"mcpServers": {"a": ` + test.entry + `}}`}, healthy)
 		if w := d.Wrap(t.Context(), d.only(t, "a"), WrapOptions{Program: ourselves}); w.Done || !strings.Contains(w.Reason, test.want) {
 			t.Errorf("%s: got %+v", test.entry, w)
+		}
+	}
+}
+
+// Who is refused hears what is true of the entry: only a client that was given no
+// token signs in by itself.
+func TestWhatIsNotAcceptedIsNotPutBehindMcpmend(t *testing.T) {
+	refused := func(context.Context, Start) Sighting {
+		return Sighting{Steps: []Step{{Stage: AtHandshake}}, Fault: &fault.Fault{Evidence: fault.Evidence{HTTPStatus: 401, Text: "HTTP 401", Challenge: "Bearer"}}}
+	}
+	for _, test := range []struct {
+		entry, want string
+		probe       func(context.Context, Start) Sighting
+	}{
+		{`{"type": "http", "url": "http://localhost:1/"}`, "the client signs in to it itself, which mcpmend cannot do yet", refused},
+		{`{"type": "http", "url": "http://localhost:1/", "headers": {"Authorization": "Bearer x"}}`,
+			"its headers would have to stand on a command line, where others can read them", refused},
+		{`{"command": "true", "env": {"GITHUB_TOKEN": "x"}}`, "its credentials are not accepted; renew them first",
+			dying(1, "Error: 401 Unauthorized: Bad credentials")},
+	} {
+		d := ward(t, map[string]string{"~/.claude.json": `{"mcpServers": {"a": ` + test.entry + `}}`}, test.probe)
+		c := d.only(t, "a")
+		if w := d.Wrap(t.Context(), c, WrapOptions{Program: ourselves}); c.State != SignIn || w.Done || w.Reason != test.want {
+			t.Errorf("%s is %s: got %q, want %q", test.entry, c.State, w.Reason, test.want)
 		}
 	}
 }

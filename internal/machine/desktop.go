@@ -2,7 +2,6 @@ package machine
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -36,8 +35,10 @@ import (
 type Desktop struct {
 	// Own is the environment that we were started with, as NAME=value.
 	Own []string
-	// Home is the user's home folder, OS as in GOOS; "" is that of this process.
-	Home, OS string
+	// Home is the user's home folder; "" asks the operating system.
+	Home string
+	// OS is the operating system; "" is the one we run on.
+	OS OS
 	// Root stands before absolute folders such as /etc; "" is the real root.
 	Root string
 	// Timeout bounds the asking; 0 is half a second.
@@ -64,7 +65,7 @@ const desktopLimit = 500 * time.Millisecond
 
 // ask returns nil if there is nobody who knows.
 func (d *Desktop) ask() []string {
-	if d.os() != runtime.GOOS || d.asks == "" && !d.isOurs() {
+	if d.OS.orOurs() != OS(runtime.GOOS) || d.asks == "" && !d.isOurs() {
 		return nil
 	}
 	limit := d.Timeout
@@ -73,7 +74,7 @@ func (d *Desktop) ask() []string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	switch d.os() {
+	switch d.OS.orOurs() {
 	case "linux":
 		return d.askSystemd(ctx)
 	case "darwin":
@@ -85,8 +86,9 @@ func (d *Desktop) ask() []string {
 }
 
 func (d *Desktop) isOurs() bool {
+	home := d.home()
 	u, err := user.Current()
-	return err == nil && u.HomeDir != "" && (d.Home == "" || filepath.Clean(d.Home) == filepath.Clean(u.HomeDir))
+	return err == nil && u.HomeDir != "" && (home == "" || filepath.Clean(home) == filepath.Clean(u.HomeDir))
 }
 
 // askSystemd asks the manager that GNOME, Plasma and others hand the environment of
@@ -134,35 +136,36 @@ func dollarUnquoted(value string) string {
 	return plain
 }
 
-// askLaunchd asks for each of our variables whether an app has it, too. That
-// launchctl can also list them all is said in no manual.
+// askLaunchd adds to the guess what launchd has for apps, asking for each of our
+// variables. That launchctl can also list them all is said in no manual.
 func (d *Desktop) askLaunchd(ctx context.Context) []string {
 	var mutex sync.Mutex
 	var wait sync.WaitGroup
 	turns := make(chan struct{}, 8)
-	list, answered := d.Guess(), false
+	list := d.Guess()
+	kept := make(map[string]bool)
+	for _, v := range list {
+		name, _, _ := strings.Cut(v, "=")
+		kept[name] = true
+	}
 	for _, v := range d.Own {
 		name, _, _ := strings.Cut(v, "=")
-		if name != "PATH" && slices.ContainsFunc(list, func(have string) bool { return strings.HasPrefix(have, name+"=") }) {
+		if name != "PATH" && kept[name] {
 			continue
 		}
 		wait.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			answer := d.run(ctx, []string{"/bin/launchctl"}, nil, "getenv", name)
-			value := strings.TrimSuffix(string(answer), "\n")
+			value := strings.TrimSuffix(string(d.run(ctx, []string{"/bin/launchctl"}, nil, "getenv", name)), "\n")
+			if value == "" {
+				return // apps do not have it, or nobody answers
+			}
 			mutex.Lock()
 			defer mutex.Unlock()
-			answered = answered || answer != nil
-			if value != "" {
-				list = append(list, name+"="+value) // the last of a name counts
-			}
+			list = append(list, name+"="+value) // the last of a name counts
 		})
 	}
 	wait.Wait()
-	if !answered {
-		return nil
-	}
 	return list
 }
 
@@ -173,26 +176,26 @@ func (d *Desktop) run(ctx context.Context, programs, env []string, args ...strin
 		programs = []string{d.asks}
 	}
 	for _, program := range programs {
-		if executable(program, d.os()) != nil {
+		if executable(program, d.OS) != nil {
 			continue
 		}
 		cmd := exec.CommandContext(ctx, program, args...)
-		cmd.Env = append(env, "HOME="+d.Home)
+		cmd.Env = append(env, "HOME="+d.home())
 		cmd.WaitDelay = 100 * time.Millisecond
 		var out bytes.Buffer
 		cmd.Stdout = &out
 		if cmd.Run() != nil {
 			return nil
 		}
-		return append([]byte{}, out.Bytes()...)
+		return out.Bytes()
 	}
 	return nil
 }
 
 // sessionNames are set by a session, or make language and network work.
-var sessionNames = map[string]*regexp.Regexp{
-	"darwin": regexp.MustCompile(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|SSH_AUTH_SOCK|__CF_USER_TEXT_ENCODING|XPC_\w+|(?i:(all|ftp|https?|no)_proxy))$`),
-	"": regexp.MustCompile(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|TMP|TEMP|TZ|LANG|LANGUAGE|LC_\w+|XDG_\w+` +
+var sessionNames = map[OS]func() *regexp.Regexp{
+	"darwin": pattern(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|SSH_AUTH_SOCK|__CF_USER_TEXT_ENCODING|XPC_\w+|(?i:(all|ftp|https?|no)_proxy))$`),
+	"": pattern(`^(HOME|USER|LOGNAME|SHELL|TMPDIR|TMP|TEMP|TZ|LANG|LANGUAGE|LC_\w+|XDG_\w+` +
 		`|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_SESSION_BUS_ADDRESS|SSH_AUTH_SOCK|SSH_AGENT_PID|DESKTOP_SESSION` +
 		`|GNOME_\w+|KDE_\w+|GTK_\w+|QT_\w+|(?i:(all|ftp|https?|no)_proxy)` +
 		`|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NIX_\w+|LD_LIBRARY_PATH)$`),
@@ -201,30 +204,30 @@ var sessionNames = map[string]*regexp.Regexp{
 // Guess is what Environ is where nobody can be asked: what such a program has at
 // least, and what files that logins read give it.
 func (d *Desktop) Guess() []string {
-	if d.os() == windows {
+	if d.OS.IsWindows() {
 		return slices.Clone(d.Own) // both begin with the same
 	}
-	names, ok := sessionNames[d.os()]
+	names, ok := sessionNames[d.OS.orOurs()]
 	var atLogin map[string]bool
 	if !ok {
 		names, atLogin = sessionNames[""], d.setAtLogin()
 	}
+	isSession := names().MatchString
 	var list []string
 	for _, v := range d.Own {
 		name, _, _ := strings.Cut(v, "=")
-		if name != "PATH" && (names.MatchString(name) || atLogin[name]) {
+		if name != "PATH" && (isSession(name) || atLogin[name]) {
 			list = append(list, v)
 		}
 	}
-	return append(list, "PATH="+GUIPath(d.os()))
+	return append(list, "PATH="+d.OS.GUIPath())
 }
 
-// GUIPath is the PATH that an application started from the desktop gets, on this
-// operating system (as in GOOS; "" is ours): not the one of a terminal, which is
-// why a program may be found in one and not in the other. On Windows both are the
-// same.
-func GUIPath(goos string) string {
-	switch cmp.Or(goos, runtime.GOOS) {
+// GUIPath is the PATH that an application started from the desktop gets: not the
+// one of a terminal, which is why a program may be found in one and not in the
+// other. On Windows both are the same, and this is "".
+func (o OS) GUIPath() string {
+	switch o.orOurs() {
 	case windows:
 		return ""
 	case "darwin":
@@ -240,26 +243,28 @@ var loginFiles = []string{
 	"~/.profile", "~/.xprofile", "~/.xsessionrc", "~/.pam_environment", "~/.config/environment.d/*.conf", "~/.config/plasma-workspace/env/*.sh",
 }
 
-var assignment = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)(?:=|[ \t]+DEFAULT=)`)
+var assignment = pattern(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)(?:=|[ \t]+DEFAULT=)`)
 
 // setAtLogin are the names of variables that such a file sets. Their values are not
 // looked at: ours came from there.
 func (d *Desktop) setAtLogin() map[string]bool {
 	names := make(map[string]bool)
 	for _, pattern := range loginFiles {
-		files, _ := filepath.Glob(located(pattern, d.Home, d.Root))
+		files, _ := filepath.Glob(located(pattern, d.home(), d.Root))
 		for _, file := range files[:min(len(files), 100)] {
 			data, err := ReadPlain(file, maxDotenv)
 			if err != nil {
 				continue
 			}
-			for _, m := range assignment.FindAllSubmatch(data, -1) {
+			for _, m := range assignment().FindAllSubmatch(data, -1) {
 				names[string(m[1])] = true
 			}
 		}
 	}
 	return names
 }
+
+func (d *Desktop) home() string { return homeOr(d.Home) }
 
 func (d *Desktop) getenv(name string) string {
 	for i := len(d.Own) - 1; i >= 0; i-- {
@@ -269,5 +274,3 @@ func (d *Desktop) getenv(name string) string {
 	}
 	return ""
 }
-
-func (d *Desktop) os() string { return cmp.Or(d.OS, runtime.GOOS) }

@@ -24,7 +24,7 @@ func asked(t *testing.T, script string, own ...string) *Desktop {
 		t.Fatal(err)
 	}
 	return &Desktop{
-		Own: append(own, "XDG_RUNTIME_DIR="+filepath.Join(dir, "run")), Home: dir, OS: runtime.GOOS, Root: dir,
+		Own: append(own, "XDG_RUNTIME_DIR="+filepath.Join(dir, "run")), Home: dir, Root: dir,
 		Timeout: 20 * time.Second, asks: filepath.Join(dir, "manager"),
 	}
 }
@@ -89,9 +89,21 @@ func TestTheManagerSpeaksForItsOwnUser(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for home, want := range map[string]bool{"": true, u.HomeDir: true, u.HomeDir + "/": true, t.TempDir(): false} {
-		if got := (&Desktop{Home: home}).isOurs(); got != want {
-			t.Errorf("asked for the home %q: %v, want %v", home, got, want)
+	another := t.TempDir()
+	for _, test := range []struct {
+		variable, home string
+		want           bool
+	}{
+		{u.HomeDir, "", true},
+		{"", "", true}, // nobody says anything else
+		{another, "", false},
+		{another, u.HomeDir, true},
+		{another, u.HomeDir + "/", true},
+		{u.HomeDir, another, false},
+	} {
+		t.Setenv("HOME", test.variable)
+		if got := (&Desktop{Home: test.home}).isOurs(); got != test.want {
+			t.Errorf("asked for the home %q, with HOME=%s: %v, want %v", test.home, test.variable, got, test.want)
 		}
 	}
 }
@@ -105,12 +117,23 @@ case $2 in FOR_APPS) echo value;; PATH) echo /opt/bin:/usr/bin;; esac
 	if diff := cmp.Diff([]string{"FOR_APPS", "HOME", "PATH", "PATH"}, names(got)); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
-	if i := slices.Index(got, "PATH=/opt/bin:/usr/bin"); i < slices.Index(got, "PATH="+GUIPath("darwin")) {
+	if i := slices.Index(got, "PATH=/opt/bin:/usr/bin"); i < slices.Index(got, "PATH="+OS("darwin").GUIPath()) {
 		t.Errorf("launchd's PATH does not count: %v", got)
 	}
 	d.asks = filepath.Join(d.Home, "nobody")
-	if got := d.askLaunchd(t.Context()); got != nil {
-		t.Errorf("without launchctl: %v, want nothing", got)
+	if diff := cmp.Diff(d.Guess(), d.askLaunchd(t.Context())); diff != "" {
+		t.Errorf("without launchctl, beside the guess (-want +got):\n%s", diff)
+	}
+}
+
+// A Desktop that is told of no home looks at that of this process.
+func TestTheHomeNeedNotBeTold(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	plant(t, home, map[string]string{".profile": "export FROM_PROFILE=1\n"})
+	d := &Desktop{Own: []string{"FROM_PROFILE=1"}, Root: t.TempDir(), OS: "linux"}
+	if diff := cmp.Diff([]string{"FROM_PROFILE", "PATH"}, names(d.Guess())); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
 	}
 }
 
@@ -137,7 +160,7 @@ func TestWhatALoginSetsIsLikelyToBeThere(t *testing.T) {
 	if diff := cmp.Diff(want, names(got)); diff != "" {
 		t.Errorf("on Linux (-want +got):\n%s", diff)
 	}
-	if !slices.Contains(got, "PATH="+GUIPath("linux")) {
+	if !slices.Contains(got, "PATH="+OS("linux").GUIPath()) {
 		t.Errorf("not the PATH of the desktop: %v", got)
 	}
 	d.OS = "darwin" // whose apps know nothing of such files, and of no language

@@ -29,7 +29,7 @@ const (
 // configuration file ever reaches it. On Windows there are no start files and it
 // is the variable PATH.
 func (p *Programs) LoginPath(ctx context.Context) (string, error) {
-	if p.os() == windows {
+	if p.OS.IsWindows() {
 		return p.getenv("PATH"), nil
 	}
 	p.once.Do(func() { p.turn = make(chan struct{}, 1) })
@@ -65,7 +65,7 @@ func (p *Programs) askShell(ctx context.Context) (string, error) {
 	if shell == "" {
 		shell = "/bin/sh"
 	}
-	if !filepath.IsAbs(shell) || executable(shell, p.os()) != nil {
+	if !filepath.IsAbs(shell) || executable(shell, p.OS) != nil {
 		return "", fmt.Errorf("%w: it cannot be started", errNoLoginPath)
 	}
 	flags := [][]string{{"-l", "-i"}, {"-l"}}
@@ -171,7 +171,7 @@ func (p *Programs) shellEnv(shell string) []string {
 	env := []string{
 		"HOME=" + p.home(),
 		"SHELL=" + shell,
-		"PATH=" + GUIPath(p.os()),
+		"PATH=" + p.OS.GUIPath(),
 		"TERM=dumb",
 		// No questions and no news, please.
 		"DISABLE_AUTO_UPDATE=true",

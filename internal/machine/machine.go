@@ -7,3 +7,14 @@
 // written. No value of a variable is returned, except by [Desktop.Environ], whose
 // values are for the servers that a client would start and for nobody to see.
 package machine
+
+import (
+	"regexp"
+	"sync"
+)
+
+// pattern is compiled when it is first needed: "mcpmend run" carries this package
+// and needs none of them.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}

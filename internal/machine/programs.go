@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +19,8 @@ import (
 type Programs struct {
 	// Home is the user's home folder; "" asks the operating system.
 	Home string
-	// OS is as in GOOS; "" is the one we run on.
-	OS string
+	// OS is the operating system; "" is the one we run on.
+	OS OS
 	// Getenv looks up a variable; nil is os.Getenv.
 	Getenv func(string) string
 	// Shell is the user's login shell; "" is the variable SHELL, else /bin/sh.
@@ -77,14 +75,14 @@ func (p *Programs) Find(ctx context.Context, name string) []Found {
 		}
 	}
 	if path, err := p.LoginPath(ctx); err == nil {
-		for _, folder := range p.search().OS.Folders(path) {
+		for _, folder := range p.OS.Folders(path) {
 			if filepath.IsAbs(folder) {
 				look(folder, "login shell")
 			}
 		}
 	}
 	for _, place := range programPlaces {
-		if !slices.Contains(strings.Fields(place.systems), p.os()) {
+		if !slices.Contains(strings.Fields(place.systems), string(p.OS.orOurs())) {
 			continue
 		}
 		for _, folder := range p.folders(place) {
@@ -232,7 +230,7 @@ func (p *Programs) versions(from, base string) []string {
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return -compareVersions(versionOf(a), versionOf(b)) })
-	if from == "nvm" && p.os() != windows {
+	if from == "nvm" && !p.OS.IsWindows() {
 		chosen := nvmDefault(filepath.Join(base, "..", "..", "alias"), names)
 		if i := slices.Index(names, chosen); i > 0 {
 			names = slices.Insert(slices.Delete(names, i, i+1), 0, chosen)
@@ -273,9 +271,7 @@ func nvmDefault(aliases string, installed []string) string {
 	return ""
 }
 
-func (p *Programs) os() string { return cmp.Or(p.OS, runtime.GOOS) }
-
-func (p *Programs) search() Search { return Search{OS: OS(p.os())} }
+func (p *Programs) search() Search { return Search{OS: p.OS} }
 
 func (p *Programs) getenv(name string) string {
 	if p.Getenv != nil {
@@ -284,22 +280,24 @@ func (p *Programs) getenv(name string) string {
 	return os.Getenv(name)
 }
 
-func (p *Programs) home() string {
-	if p.Home != "" {
-		return p.Home
+func (p *Programs) home() string { return homeOr(p.Home) }
+
+// homeOr is a home folder, or that of this process.
+func homeOr(home string) string {
+	if home == "" {
+		home, _ = os.UserHomeDir()
 	}
-	home, _ := os.UserHomeDir()
 	return home
 }
 
 var (
-	wholeVersion = regexp.MustCompile(`^(?:v|node-v|Python|python-)?(\d+(?:\.\d+){0,3})$`)
-	nodeDefine   = regexp.MustCompile(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION (\d+)`)
+	wholeVersion = pattern(`^(?:v|node-v|Python|python-)?(\d+(?:\.\d+){0,3})$`)
+	nodeDefine   = pattern(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION (\d+)`)
 )
 
 // versionOf is the version that a folder's name stands for, "" if none.
 func versionOf(name string) string {
-	if m := wholeVersion.FindStringSubmatch(name); m != nil {
+	if m := wholeVersion().FindStringSubmatch(name); m != nil {
 		return m[1]
 	}
 	return ""
@@ -329,7 +327,7 @@ func installedVersion(file string) string {
 		if err != nil {
 			return ""
 		}
-		if m := nodeDefine.FindAllStringSubmatch(string(data), -1); len(m) == 3 {
+		if m := nodeDefine().FindAllStringSubmatch(string(data), -1); len(m) == 3 {
 			return m[0][2] + "." + m[1][2] + "." + m[2][2]
 		}
 	}

@@ -57,7 +57,7 @@ func found(t *testing.T, p *Programs, name string) []Found {
 	return all
 }
 
-func machine(t *testing.T, goos string, files map[string]string, vars map[string]string) *Programs {
+func machine(t *testing.T, goos OS, files map[string]string, vars map[string]string) *Programs {
 	t.Helper()
 	if runtime.GOOS == "windows" && goos != "windows" {
 		t.Skip("its paths are not those of this system")
@@ -117,7 +117,7 @@ func TestOfManyVersionsTheChosenAndThenTheNewestComeFirst(t *testing.T) {
 
 func TestProgramsAreFoundWhereTheirInstallersPutThem(t *testing.T) {
 	for _, test := range []struct {
-		goos  string
+		goos  OS
 		files map[string]string
 		vars  map[string]string
 		name  string

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,17 +15,21 @@ import (
 // one we run on. Package filepath knows no other.
 type OS string
 
-func (o OS) isWindows() bool { return o == "windows" || o == "" && runtime.GOOS == "windows" }
+// orOurs is the system with its name.
+func (o OS) orOurs() OS { return cmp.Or(o, OS(runtime.GOOS)) }
+
+// IsWindows reports whether its rules are those of Windows.
+func (o OS) IsWindows() bool { return o.orOurs() == windows }
 
 // IsPath reports whether a command is a path. Anything else is a name that is
 // looked for in the PATH.
 func (o OS) IsPath(command string) bool {
-	return strings.Contains(command, "/") || o.isWindows() && strings.ContainsAny(command, `\:`)
+	return strings.Contains(command, "/") || o.IsWindows() && strings.ContainsAny(command, `\:`)
 }
 
 // IsAbs reports whether a path means the same from every folder.
 func (o OS) IsAbs(name string) bool {
-	if !o.isWindows() {
+	if !o.IsWindows() {
 		return strings.HasPrefix(name, "/")
 	}
 	return len(name) > 2 && name[1] == ':' && (name[2] == '\\' || name[2] == '/') || strings.HasPrefix(name, `\\`)
@@ -33,7 +38,7 @@ func (o OS) IsAbs(name string) bool {
 // Join is a file in a folder. Windows takes either slash, so the folder's own is
 // kept.
 func (o OS) Join(dir, name string) string {
-	if !o.isWindows() {
+	if !o.IsWindows() {
 		return path.Join(dir, name)
 	}
 	slash := `\`
@@ -45,7 +50,7 @@ func (o OS) Join(dir, name string) string {
 
 // Dir is the folder of a file.
 func (o OS) Dir(file string) string {
-	if !o.isWindows() {
+	if !o.IsWindows() {
 		return path.Dir(file)
 	}
 	return file[:max(strings.LastIndexAny(file, `\/`), 0)]
@@ -53,7 +58,7 @@ func (o OS) Dir(file string) string {
 
 // ListSeparator stands between the folders of a PATH.
 func (o OS) ListSeparator() string {
-	if o.isWindows() {
+	if o.IsWindows() {
 		return ";"
 	}
 	return ":"
@@ -63,7 +68,7 @@ func (o OS) ListSeparator() string {
 // no place to find a server by accident.
 func (o OS) Folders(path string) []string {
 	folders := strings.Split(path, o.ListSeparator())
-	if o.isWindows() {
+	if o.IsWindows() {
 		for i, f := range folders {
 			folders[i] = strings.Trim(f, `"`)
 		}
@@ -154,7 +159,7 @@ func (s Search) look(name string) (string, error) {
 
 // spellings are the files that a name may mean.
 func (s Search) spellings(name string) []string {
-	if !s.OS.isWindows() {
+	if !s.OS.IsWindows() {
 		return []string{name}
 	}
 	endings := s.Endings
@@ -176,7 +181,7 @@ func (s Search) spellings(name string) []string {
 
 // executable says why a file cannot be started on this operating system, nil if it
 // can.
-func executable(file, goos string) error { return Search{OS: OS(goos)}.executable(file) }
+func executable(file string, system OS) error { return Search{OS: system}.executable(file) }
 
 func (s Search) executable(file string) error {
 	stat := s.Stat
@@ -193,7 +198,7 @@ func (s Search) executable(file string) error {
 		return errIsFolder
 	case !info.Mode().IsRegular(): // to look into a pipe is to wait for ever
 		return errNoProgram
-	case !s.OS.isWindows() && runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0:
+	case !s.OS.IsWindows() && runtime.GOOS != windows && info.Mode().Perm()&0o111 == 0:
 		return errNotExecutable
 	}
 	return nil
