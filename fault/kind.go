@@ -330,7 +330,7 @@ var kinds = []struct {
 		notAgain, OfCall}},
 	{SchemaRejected, About{"tool schema rejected",
 		"The schema of {tool|a tool} is not accepted by the model's provider or by the client; one such tool can block every prompt.",
-		"switch that tool off or update its server; through mcpmend the schema is put right",
+		"switch that tool off, or update its server",
 		notAgain, OfCall}},
 	{ToolNameInvalid, About{"tool name rejected",
 		"The name of {tool|a tool} is too long or holds a character that is not allowed.",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,16 +64,9 @@ func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
 			return nil, view{}, usageError{fmt.Sprintf("no client is called %q", id), "mcpmend clients"}
 		}
 	}
-	project := o.project
-	if project == "" {
-		project = "."
-	}
-	project, err := filepath.Abs(project)
+	project, err := projectFolder(o.project)
 	if err != nil {
 		return nil, view{}, err
-	}
-	if info, err := os.Stat(project); err != nil || !info.IsDir() {
-		return nil, view{}, misused("--project: %s is no folder", project)
 	}
 	if p.env.Alone && !o.static {
 		p.end = app.Adopt()
@@ -84,11 +78,27 @@ func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
 		return nil, view{}, err
 	}
 	for _, hash := range o.approve {
-		if err := d.Approvals.Approve(hash); err != nil {
+		err := d.Approvals.Approve(hash)
+		if errors.Is(err, doctor.ErrNoHash) {
+			return nil, view{}, misused("--approve: %v", err)
+		}
+		if err != nil {
 			return nil, view{}, err
 		}
 	}
 	return d, view{p.screen(), d.System.Home, project, o}, nil
+}
+
+// projectFolder is what --project says, "" being the folder we are in.
+func projectFolder(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", misused("--project: %s is no folder", dir)
+	}
+	return dir, nil
 }
 
 func (o selection) which(servers []string) doctor.Which {

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
 	"github.com/mcpmend/mcpmend/internal/app"
@@ -21,7 +19,7 @@ here before is only run if you agree yourself. docs/AGENTS.md says how to add it
 		Args:                  noArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			folder, err := filepath.Abs(project)
+			folder, err := projectFolder(project)
 			if err != nil {
 				return err
 			}

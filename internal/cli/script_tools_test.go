@@ -56,7 +56,7 @@ var unsettled = []struct {
 	{regexp.MustCompile(`(Redo: mcpmend undo) [0-9a-f]{6}\b`), "$1 5b07d2"},
 	{regexp.MustCompile(`(?m)^[0-9a-f]{6}  `), "c3f1a0  "},
 	{regexp.MustCompile(`"[^"]*cli\.test[^"]*"|"[^"]*/bin/mcpmend"`), `"/usr/local/bin/mcpmend"`},
-	{regexp.MustCompile(`--approve [0-9a-f]+`), "--approve 5f1c0a"},
+	{regexp.MustCompile(`--approve [0-9a-f]+`), "--approve 5f1c0a9d27be"},
 	{regexp.MustCompile(`(?m)^\| mcpmend \| .*$`), "| mcpmend | (devel) |"},
 	{regexp.MustCompile(`(?m)^\| system \| .*\n(\| runtimes \| .*\n)?`), "| system | linux/amd64 |\n| runtimes | node v20.20.2, npm 11.19.1, Python 3.11.7 |\n"},
 	{regexp.MustCompile(`\| [\d.]+m?s `), "| 20ms "},

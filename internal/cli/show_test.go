@@ -79,7 +79,7 @@ var reports = map[string]*doctor.Report{
 		{Name: "helper", Client: "claude-code", Scope: "project", At: at("/home/me/shop/.mcp.json", 3), State: doctor.Pending, Approve: "5f1c0a", Runs: "npx -y some-helper --token [hidden]"},
 		{Client: "windsurf", Scope: "user", At: at("/home/me/.codeium/windsurf/mcp_config.json", 12), State: doctor.Unreadable, Cause: &doctor.Finding{
 			ID: "parse.trailing_comma", Stage: doctor.AtParse, Kind: "trailing_comma", Severity: doctor.Broken, Confidence: 1,
-			Explanation: "Windsurf reads strict JSON: this trailing comma makes it lose the whole file.",
+			Explanation: "Windsurf allows no trailing comma: this one makes it lose the whole file.",
 			Fixes:       []doctor.Fix{{Name: "remove_comma", Class: doctor.Auto, Does: "remove the comma", Edits: []doctor.Edit{{}}}}}},
 	}},
 	"healthy": {Took: 800 * time.Millisecond, Cases: []*doctor.Case{well("filesystem", "claude-code", 14), well("memory", "claude-code", 1)}},

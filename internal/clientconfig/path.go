@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ func (p Path) String() string {
 	}
 	return b.String()
 }
+
+// MarshalJSON writes the top of a document as an empty list: a path is one everywhere.
+func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(append([]string{}, p...)) }
 
 // then returns a longer path, never in the memory of this one.
 func (p Path) then(names ...string) Path { return append(slices.Clip(p), names...) }

@@ -86,14 +86,23 @@ func at(in any, path Path) any {
 	return in
 }
 
-// Strict returns the file as strict JSON: without comments and trailing commas. A
-// line that holds nothing else goes with its comment.
+// SkipsComments reports whether the client takes comments out of this file before it
+// reads the rest as strict JSON.
+func (f *File) SkipsComments() bool {
+	return slices.ContainsFunc(f.Places, func(p Place) bool { return p.NoTrailingComma })
+}
+
+// Strict returns the file as strict JSON: without trailing commas and, unless the
+// client skips them, comments. A line that holds nothing else goes with its comment.
 func (f *File) Strict() (*File, error) {
 	return f.edit(nil, func(d *document) ([]splice, error) {
 		if d.format != JSON && d.format != JSONC {
 			return nil, errors.New("it is not JSON")
 		}
 		cuts := d.trailingCommas(d.root)
+		if f.SkipsComments() {
+			return joined(cuts), nil
+		}
 		for i := 0; i < len(d.data); {
 			switch d.data[i] {
 			case '"':

@@ -474,6 +474,11 @@ func TestANewServerIsNotTriedWithoutAPerson(t *testing.T) {
 		t.Errorf("a person is told to type\n%s, want\n%s", got, want)
 	}
 	out = ConfigureOutput{}
+	a.call(t, "configure_server", map[string]any{"name": "new", "url": "https://example.com/new", "transport": "sse", "clients": []string{"claude-code"}}, &out)
+	if got, want := out.Approval.Wanted[0].Person, `mcpmend configure new --client claude-code --transport sse https://example.com/new`; got != want {
+		t.Errorf("a person is told to type\n%s, want\n%s", got, want)
+	}
+	out = ConfigureOutput{}
 	a.call(t, "configure_server", map[string]any{"name": "new", "command": "x", "env": map[string]any{"GITHUB_TOKEN": canary}}, &out)
 	if !strings.HasPrefix(out.Verdict, "nothing was done: ") || len(out.Clients) > 0 {
 		t.Error("a secret in the hands of a model was accepted")

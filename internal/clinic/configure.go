@@ -120,6 +120,7 @@ func (in *ConfigureInput) typed(flags []string) string {
 	}
 	flag("--client", strings.Join(in.Clients, ","))
 	flag("--scope", in.Scope)
+	flag("--transport", in.Transport)
 	for _, name := range slices.Sorted(maps.Keys(in.Env)) {
 		flag("--env", name+"="+in.Env[name])
 	}

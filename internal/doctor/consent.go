@@ -60,12 +60,15 @@ func (a *Approvals) Approved(hash string) bool {
 	return err == nil && len(hash) == hex.EncodedLen(sha256.Size) && lines[hash].word == wordApproved
 }
 
+// ErrNoHash: what was given to be approved cannot be a hash.
+var ErrNoHash = errors.New("an approval takes the hash that was shown with the command, at least 12 characters of it")
+
 // Approve remembers that a person has agreed. The hash may be cut to its first
 // twelve characters if the command was shown before.
 func (a *Approvals) Approve(hash string) error {
 	hash = strings.ToLower(strings.TrimSpace(hash))
 	if len(hash) < shortHash || strings.Trim(hash, "0123456789abcdef") != "" || len(hash) > hex.EncodedLen(sha256.Size) {
-		return errors.New("an approval takes the hash that was shown with the command, at least 12 characters of it")
+		return ErrNoHash
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -67,7 +67,7 @@ var ownKinds = map[string]kindWords{
 	string(clientconfig.WrongRoot):      {"The outermost value of the file is no object.", "put the servers into an object"},
 	string(clientconfig.Empty):          {"The file is empty, which some clients take for an error.", "mcpmend heal writes {} into it"},
 	string(clientconfig.Comment):        {"The client reads strict JSON, and a comment makes it lose the whole file.", "mcpmend heal removes the comment"},
-	string(clientconfig.TrailingComma):  {"The client reads strict JSON, and a comma before a closing bracket makes it lose the whole file.", "mcpmend heal removes the comma"},
+	string(clientconfig.TrailingComma):  {"The client allows no comma before a closing bracket, and loses the whole file over it.", "mcpmend heal removes the comma"},
 	string(clientconfig.ByteOrderMark):  {"The file begins with a byte order mark, as Windows PowerShell writes it; it cannot be seen, and the client loses the whole file over it.", "mcpmend heal removes the mark"},
 	string(clientconfig.DuplicateKey):   {"A name stands twice in the same object; only the last one counts.", "remove one of them"},
 	string(clientconfig.WrongKey):       {"The servers stand under a key of another client, such as \"servers\" instead of \"mcpServers\".", "mcpmend heal renames the key"},

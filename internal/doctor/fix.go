@@ -33,7 +33,7 @@ func (f Fix) NeedsPerson() bool {
 // made of it.
 var fixKinds = []fixKind{
 	{"move_entry", Ask, "moves servers from a file that the client does not read to the one that it reads"},
-	{"strict_json", Auto, "removes comments and trailing commas from a file that has to be strict JSON"},
+	{"strict_json", Auto, "removes trailing commas, and comments unless the client skips them, from a file that has to be strict JSON"},
 	{"remove_mark", Auto, "removes a byte order mark from the beginning of a file, for a client that cannot read it"},
 	{"write_braces", Auto, "writes {} into an empty file"},
 	{"rename_key", Auto, "gives the servers the key under which this client looks for them"},

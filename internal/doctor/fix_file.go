@@ -32,7 +32,11 @@ func strictJSON(_ context.Context, t *treatment) []Fix {
 	if t.file == nil {
 		return nil
 	}
-	does := fmt.Sprintf("remove comments and trailing commas, which %s cannot read", t.client.Name)
+	what := "comments and trailing commas"
+	if t.file.SkipsComments() {
+		what = "trailing commas"
+	}
+	does := fmt.Sprintf("remove %s, which %s cannot read", what, t.client.Name)
 	edit := t.editFile(nil, func(f *clientconfig.File) (*clientconfig.File, error) { return f.Strict() })
 	return t.fix("strict_json", Auto, does, edit)
 }

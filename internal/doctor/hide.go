@@ -121,9 +121,13 @@ func knowArguments(h *secret.Hider, words []string) {
 		if shown == words[i] {
 			continue
 		}
-		// What stands before the mark, such as "--token=", is no part of the secret.
+		// What stands before the mark, such as "--token=", is no part of the secret, and
+		// what stands behind it, such as a host and port, may be what a change is about.
 		before, _, _ := strings.Cut(shown, secret.Mark)
-		h.Know("hidden", strings.TrimPrefix(words[i], before))
+		h.Show(strings.TrimPrefix(words[i], before), strings.TrimPrefix(shown, before))
+		if strings.Contains(words[i], "://") {
+			h.Add("hidden", words[i]) // its password alone
+		}
 	}
 }
 

@@ -72,6 +72,27 @@ func TestADiffShowsTheChangeAndNoSecret(t *testing.T) {
 	}
 }
 
+func TestADiffShowsAPortBehindAPassword(t *testing.T) {
+	_, f := entry(t, "claude-code", "user", `{"mcpServers": {"s": {"command": "x", "args": ["postgres://u:canaryhorse@127.0.0.1:5432/db"]}}}`+"\n")
+	changed, err := f.Set(clientconfig.Path{"mcpServers", "s", "args", "0"}, "postgres://u:canaryhorse@127.0.0.1:54320/db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(DiffOf(f, changed).Text, "@@\n")
+	want := `-{"mcpServers": {"s": {"command": "x", "args": ["postgres://[hidden]@127.0.0.1:5432/db"]}}}
++{"mcpServers": {"s": {"command": "x", "args": ["postgres://[hidden]@127.0.0.1:54320/db"]}}}
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	h := (&Start{Command: []string{"x", "postgres://u:canaryhorse@127.0.0.1:5432/db"}}).hider()
+	for _, line := range []string{"wrong password canaryhorse", "u:canaryhorse@127.0.0.1:5432/db refused", "cG9zdGdyZXM6Ly91OmNhbmFyeWhvcnNlQDEyNy4wLjAuMTo1NDMyL2Ri"} {
+		if got := h.Text(line); strings.Contains(got, "canaryhorse") || got == line {
+			t.Errorf("%q is shown as %q", line, got)
+		}
+	}
+}
+
 func TestWhatUndoingWouldBringBackIsHidden(t *testing.T) {
 	const text = "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"true\",\n      \"args\": [\n        \"--password\",\n        \"canaryhorse\"\n      ]\n    }\n  }\n}\n"
 	d := ward(t, map[string]string{"~/.claude.json": text}, healthy)

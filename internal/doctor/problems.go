@@ -99,7 +99,7 @@ func problemWords(c *clientconfig.Client, p clientconfig.Problem) string {
 	case clientconfig.Comment:
 		return c.Name + " reads strict JSON: this comment makes it lose the whole file."
 	case clientconfig.TrailingComma:
-		return c.Name + " reads strict JSON: this trailing comma makes it lose the whole file."
+		return c.Name + " allows no trailing comma: this one makes it lose the whole file."
 	case clientconfig.ByteOrderMark:
 		return "The file begins with a byte order mark, which cannot be seen and makes " + c.Name + " lose all of it."
 	case clientconfig.DuplicateKey:

@@ -48,6 +48,12 @@ func (h *Hider) Know(name, value string) {
 	h.given = append(h.given, given{mark: "[" + name + "]", value: value})
 }
 
+// Show adds a text that will be shown as another one, in which marks stand for what
+// is secret in it.
+func (h *Hider) Show(text, shown string) {
+	h.given = append(h.given, given{mark: shown, value: text})
+}
+
 // Add adds what is secret in the value of a variable, header or parameter, if its
 // name or its look says that something is. It will be shown as [name].
 func (h *Hider) Add(name, value string) {

@@ -138,7 +138,7 @@ var habits = map[string]*habit{
 		entry: codex,
 	},
 	"gemini-cli": {
-		files: []place{ofProject(".gemini/settings.json", "jsonc", "mcpServers"), servers("~/.gemini/settings.json", "jsonc", "mcpServers")},
+		files: []place{ofProject(".gemini/settings.json", "commented", "mcpServers"), servers("~/.gemini/settings.json", "commented", "mcpServers")},
 		hands: func(name string) bool {
 			return !regexp.MustCompile(`(?i)TOKEN|SECRET|KEY|AUTH|PASSWORD|CREDENTIAL`).MatchString(name)
 		},

@@ -71,6 +71,9 @@ func TestJudgesAsTheClientWould(t *testing.T) {
 		{"arguments as a text", "claude-code", "~/.claude.json", `{"mcpServers": {"s": {"command": "SELF", "args": "a"}}}`, "args is no list"},
 		{"a comment", "claude-code", "~/.claude.json", `{"mcpServers": {"s": {"command": "SELF"}}} // mine`, "more than one value"},
 		{"a comment that is read", "vscode", "~/.config/Code/User/mcp.json", `{"servers": {/* "x": 1 */ "s": {"command": "SELF", "args": ["a//b",], "env": {"JUDGE_SERVER": "-"}},}} // mine`, ""},
+		{"a comment that gemini skips", "gemini-cli", "~/.gemini/settings.json", `{"mcpServers": {"s": {"command": "SELF", "env": {"JUDGE_SERVER": "-"}}}} // mine`, ""},
+		{"a comma that gemini does not", "gemini-cli", "~/.gemini/settings.json", `{"mcpServers": {"s": {"command": "SELF",}}}`, "invalid character"},
+		{"a mark that gemini cannot read", "gemini-cli", "~/.gemini/settings.json", "\ufeff" + `{"mcpServers": {"s": {"command": "SELF"}}}`, "invalid character"},
 		{"another's key", "vscode", "~/.config/Code/User/mcp.json", `{"mcpServers": {"s": {"command": "SELF"}}}`, "no server"},
 		{"a reference", "cursor", "~/.cursor/mcp.json", `{"mcpServers": {"s": {"command": "SELF", "env": {"JUDGE_SERVER": "A=b", "A": "${env:THEIRS}"}}}}`, ""},
 		{"another's reference", "cursor", "~/.cursor/mcp.json", `{"mcpServers": {"s": {"command": "SELF", "env": {"JUDGE_SERVER": "A=b", "A": "${THEIRS}"}}}}`, "A is"},
@@ -113,7 +116,7 @@ func TestJudgesAsTheClientWould(t *testing.T) {
 }
 
 func TestTakesCommentsOut(t *testing.T) {
-	got := string(withoutComments([]byte("{\"a\": \"// no \\\" /* no */\", // yes\n\"b\": [1, 2, /* yes */ ],\n}")))
+	got := string(withoutComments([]byte("{\"a\": \"// no \\\" /* no */\", // yes\n\"b\": [1, 2, /* yes */ ],\n}"), true))
 	if diff := cmp.Diff("{\"a\": \"// no \\\" /* no */\", \n\"b\": [1, 2]}", got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

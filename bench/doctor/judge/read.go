@@ -111,16 +111,20 @@ func collect(found map[string]entry, servers any, p place) error {
 	return fmt.Errorf("the servers are a %T", servers)
 }
 
+// parse reads a file. "commented" is strict JSON out of which comments are taken, and
+// no byte order mark.
 func parse(format string, data []byte) (root any, err error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if format != "commented" {
+		data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	}
 	switch format {
 	case "toml":
 		err = toml.Unmarshal(data, &root)
 	case "yaml":
 		err = yaml.Unmarshal(data, &root)
 	default:
-		if format == "jsonc" {
-			data = withoutComments(data)
+		if format == "jsonc" || format == "commented" {
+			data = withoutComments(data, format == "jsonc")
 		}
 		d := json.NewDecoder(bytes.NewReader(data))
 		if err = d.Decode(&root); err == nil {
@@ -132,8 +136,8 @@ func parse(format string, data []byte) (root any, err error) {
 	return root, err
 }
 
-// withoutComments makes JSON of JSON with comments and trailing commas.
-func withoutComments(data []byte) []byte {
+// withoutComments takes comments out of JSON, and trailing commas if they are allowed.
+func withoutComments(data []byte, commas bool) []byte {
 	var out []byte
 	for i := 0; i < len(data); i++ {
 		rest := data[i:]
@@ -161,7 +165,7 @@ func withoutComments(data []byte) []byte {
 				return out
 			}
 			i += n + 1
-		case data[i] == '}' || data[i] == ']':
+		case commas && (data[i] == '}' || data[i] == ']'):
 			out = bytes.TrimRight(out, " \t\r\n")
 			out = append(bytes.TrimSuffix(out, []byte(",")), data[i])
 		default:
