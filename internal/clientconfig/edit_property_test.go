@@ -331,8 +331,15 @@ func TestChangingOneValueChangesOneLine(t *testing.T) {
 				t.Errorf("setting %s to %q changed\n%q\ninto\n%q", path, value, old, new)
 				return
 			}
-			if back, err := g.Set(path, f.doc.root.find(path).value); err != nil || len(back.Bytes()) < 1 {
+			was := f.doc.root.find(path).value
+			back, err := g.Set(path, was)
+			if err != nil {
 				t.Errorf("setting %s back: %v", path, err)
+				return
+			}
+			// Other quotes may be left, and nothing else.
+			if old, new := changed(f.Bytes(), back.Bytes()); len(old) > 1 || len(new) > 1 || back.doc.root.find(path).value != was {
+				t.Errorf("setting %s back left\n%q\nof\n%q", path, new, old)
 			}
 		}
 	})
