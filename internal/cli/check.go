@@ -34,13 +34,13 @@ func (o *selection) register(p *program, c *cobra.Command, starts bool) {
 	flags.StringSliceVar(&o.clients, "client", nil, "only these clients, by `ID`; 'mcpmend clients' lists them")
 	flags.StringSliceVar(&o.scopes, "scope", nil, "only entries of this `SCOPE`: user, project, local, …")
 	flags.StringVar(&o.project, "project", "", "the `DIR` that the clients would be opened in (default: this one)")
-	complete(c, "client", func() []string { return clientIDs() })
+	complete(c, "client", clientIDs)
 	complete(c, "scope", func() []string { return []string{"user", "project", "local", "system"} })
 	if !starts {
 		return
 	}
 	o.startFlags(flags)
-	complete(c, "as", func() []string { return clientIDs() })
+	complete(c, "as", clientIDs)
 }
 
 func (o *selection) startFlags(flags *pflag.FlagSet) {

@@ -242,8 +242,8 @@ func commandQuoting(_ context.Context, t *treatment) []Fix {
 	if !slices.Equal(words, bare) {
 		return or(t.fix("quoting", Auto, "remove the quotes that became part of the words", t.setLine(bare...)), byHand)
 	}
-	if programName(words[0]) == "cmd" && len(words) > 2 && strings.EqualFold(words[1], "/c") && strings.Contains(words[2], " ") {
-		return or(t.fix("quoting", Ask, "start the program without cmd, which cuts its path at the space", t.setLine(words[2:]...)), byHand)
+	if at, _ := started(words); at > 0 && strings.Contains(words[at], " ") {
+		return or(t.fix("quoting", Ask, "start the program without cmd, which cuts its path at the space", t.setLine(words[at:]...)), byHand)
 	}
 	return []Fix{byHand}
 }

@@ -93,9 +93,6 @@ func (s *Server) Open(peer Peer) *Session {
 	return &Session{server: s, peer: peer, stop: make(chan struct{})}
 }
 
-// Server is the server the session talks to.
-func (s *Session) Server() *Server { return s.server }
-
 // Do passes a call to the server, connecting first if need be. It returns at once.
 func (s *Session) Do(c *Call) {
 	s.mu.Lock()
