@@ -79,7 +79,7 @@ func (c *clinic) configureServer(ctx context.Context, v *visit, in ConfigureInpu
 // startItem is what has to be agreed to before something new is started. What
 // works without a change may then be written as it was shown.
 func (in *ConfigureInput) startItem(got *doctor.Configuration, terminal string) item {
-	it := item{key: "start " + got.Needs, person: true, what: "Try a new server, " + in.Name + ": " + secret.Scrub(got.Needs), terminal: terminal}
+	it := item{key: "start " + got.Needs, person: true, what: "Try a new server, " + in.Name + ": " + doctor.Agreeable(got.Needs), terminal: terminal}
 	for _, p := range got.Clients {
 		if p.Draft != nil {
 			it.also = append(it.also, writeKey(p.Draft))

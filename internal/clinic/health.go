@@ -55,13 +55,13 @@ type patient struct {
 	healing *doctor.Healing // nil if nothing was
 }
 
-// needy: something can be done about it, or has to be, and is not done.
+// needy: something is not as it should be, whether or not we can do something about it.
 func (p *patient) needy() bool {
 	now := p.found
 	if p.healing != nil && len(p.healing.Drafts) == 0 {
 		now = p.healing.Case
 	}
-	return isIll(now) || now.State == doctor.Pending
+	return isIll(now) || slices.Contains([]doctor.State{doctor.Degraded, doctor.Shadowed, doctor.Pending}, now.State)
 }
 
 // isIll: healing may help, or can say what would.

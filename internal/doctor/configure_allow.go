@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/registry"
@@ -27,10 +26,7 @@ func (d *Doctor) unheardOf(r *ConfigureRequest, s *clientconfig.Server, notice s
 	if s.URL.Text != "" {
 		return "connect to " + secret.Scrub(s.URL.Text) + notice
 	}
-	words := runs(argvOf(s), "")
-	if len(r.Env) > 0 { // a variable can make a program do anything
-		words = strings.Join(secret.Args(r.Env), " ") + " " + words
-	}
+	words := agreedLine(r.Env, argvOf(s)) // a variable can make a program do anything
 	if r.Package != "" {
 		kind, _ := r.packageKind()
 		return fmt.Sprintf("fetch a package from %s and run it: %s%s", map[string]string{"npm": "npm", "pypi": "PyPI", "oci": "a container registry"}[kind], words, notice)

@@ -158,7 +158,7 @@ func TestWhatWasNeverRunIsNotRunUnasked(t *testing.T) {
 		{"a known package that a variable changes", ConfigureRequest{Package: "known", Env: []string{"NODE_OPTIONS=--require=/x.js"}},
 			"fetch a package from npm and run it: NODE_OPTIONS=--require=/x.js npx -y known"},
 		{"a known variable of another value", ConfigureRequest{Package: "tuned", Env: []string{"NODE_OPTIONS=--require=/x.js ${HOME}"}},
-			"fetch a package from npm and run it: NODE_OPTIONS=--require=/x.js ${HOME} npx -y tuned"},
+			"fetch a package from npm and run it: \"NODE_OPTIONS=--require=/x.js ${HOME}\" npx -y tuned"},
 		{"a known variable with another secret", ConfigureRequest{Package: "tuned", Env: []string{"API_KEY=${AWS_SECRET_ACCESS_KEY}"}},
 			"fetch a package from npm and run it: API_KEY=${AWS_SECRET_ACCESS_KEY} npx -y tuned"},
 		{"the same variable", ConfigureRequest{Package: "tuned", Env: []string{"API_KEY=${MY_KEY}"}}, ""},

@@ -328,7 +328,7 @@ func wouldRun(s *clientconfig.Server, changed []string) string {
 	for _, name := range changed {
 		notes = append(notes, name+" has changed since you approved it")
 	}
-	line := strings.Join(quoted(append(agreeable(set, true), agreeable(words, false)...), " "), " ")
+	line := agreedLine(set, words)
 	if len(notes) > 0 {
 		line += " (" + strings.Join(quoted(notes, "  "), ", ") + ")"
 	}
@@ -354,6 +354,11 @@ func agreeable(words []string, variables bool) []string {
 		}
 	}
 	return shown
+}
+
+// agreedLine is a command with its variables, as somebody is asked about it.
+func agreedLine(set, argv []string) string {
+	return strings.Join(quoted(append(agreeable(set, true), agreeable(argv, false)...), " "), " ")
 }
 
 // Agreeable is a text that somebody is asked to agree to, with its secrets hidden as
