@@ -105,39 +105,6 @@ func (o selection) which(servers []string) doctor.Which {
 	return doctor.Which{Servers: servers, Clients: o.clients, Scopes: o.scopes}
 }
 
-// line is a command that looks at the same files, in the same way.
-func (o selection) line(command string, servers []string, more ...string) string {
-	var flags []string
-	for _, id := range o.clients {
-		flags = append(flags, "--client", id)
-	}
-	for _, scope := range o.scopes {
-		flags = append(flags, "--scope", scope)
-	}
-	if o.as != "" {
-		flags = append(flags, "--as", o.as)
-	}
-	flags = append(flags, o.inProject()...)
-	return doctor.Typed(command, servers, append(flags, more...)...)
-}
-
-// inProject is what a command needs that is not typed in the project itself.
-func (o selection) inProject() []string {
-	if o.project == "" {
-		return nil
-	}
-	return []string{"--project", o.project}
-}
-
-// about is a command about one server. To "test" some names are a command or a URL,
-// and it would start that.
-func (o selection) about(command, server string, flags ...string) string {
-	if command == "test" && (strings.HasPrefix(server, "-") || isURL(server)) {
-		command, flags = "check", append(flags, "--verbose")
-	}
-	return doctor.Typed(command, []string{server}, append(flags, o.inProject()...)...)
-}
-
 func checkCommand(p *program) *cobra.Command {
 	var o selection
 	var failOn string
