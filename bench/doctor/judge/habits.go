@@ -1,10 +1,12 @@
 package judge
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,7 +19,7 @@ type habit struct {
 	// files are the places it reads, in the order in which they win.
 	files []place
 	// desktop: it is not started from a terminal and has what the desktop has. asks: it
-	// asks the login shell for the rest, but not for a PATH.
+	// starts the login shell to get what a terminal has.
 	desktop, asks bool
 	// hands says which variables of its own a server gets; nil is all of them.
 	hands func(name string) bool
@@ -70,6 +72,17 @@ func (m Machine) desktop() []string {
 		set := regexp.MustCompile(`(?m)^(export )?` + regexp.QuoteMeta(name) + `=`)
 		return !session.MatchString(v) && !set.Match(profile)
 	})
+}
+
+// loginPath is the PATH that the user's shell has when it is started as such clients do.
+func (m Machine) loginPath() string {
+	shell := exec.Command(variable(m.Env, "SHELL"), "-i", "-l", "-c", `printf '\n%s' "$PATH"`)
+	shell.Dir, shell.Env = m.Home, append(m.desktop(), "PATH="+desktopPath)
+	said, err := shell.Output()
+	if err != nil {
+		return desktopPath
+	}
+	return string(said[bytes.LastIndexByte(said, '\n')+1:]) // start files may say something, too
 }
 
 func servers(path, format string, key ...string) place {
@@ -336,11 +349,11 @@ func (h *habit) start(m Machine, e entry) (*start, error) {
 		s.waits = 30 * time.Second
 	}
 	own := m.Env
-	if h.desktop && !h.asks {
-		own = m.desktop()
-	}
-	if h.desktop {
-		own = append(own[:len(own):len(own)], "PATH="+desktopPath)
+	switch {
+	case h.asks:
+		own = append(own[:len(own):len(own)], "PATH="+m.loginPath())
+	case h.desktop:
+		own = append(m.desktop(), "PATH="+desktopPath)
 	}
 	// Not the variables of the program that is judged.
 	own = slices.DeleteFunc(slices.Clone(own), func(v string) bool { return strings.HasPrefix(v, "MCPMEND_") })
