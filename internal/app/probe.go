@@ -37,7 +37,8 @@ const (
 // Probe starts or dials a server as a client would: it introduces itself, lists
 // all tools, calls one if it was told to, and leaves. Nothing of what it started is
 // left when it returns, which is at most half a second after its time is up; only a
-// package runner that is in the middle of an installation is given a minute.
+// package runner that is in the middle of an installation is given a minute, and the
+// server its time after that.
 //
 // A nil Env is ours, less what is ours alone.
 func Probe(ctx context.Context, s doctor.Start) doctor.Sighting {
@@ -52,7 +53,7 @@ func Probe(ctx context.Context, s doctor.Start) doctor.Sighting {
 	if flt == nil {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		defer time.AfterFunc(s.Timeout, func() { p.timeUp(ctx, cancel) }).Stop()
+		defer time.AfterFunc(s.Timeout/2, func() { p.endInTime(ctx, cancel) }).Stop()
 		flt = p.climb(ctx)
 		p.close()
 	}
@@ -239,18 +240,31 @@ func (p *prober) outOfTime(ctx context.Context, method string) *fault.Fault {
 	return flt
 }
 
-// timeUp ends the probe, unless a package runner is still at work.
-func (p *prober) timeUp(ctx context.Context, cancel context.CancelCauseFunc) {
-	again := time.NewTicker(500 * time.Millisecond)
-	defer again.Stop()
-	for p.isInstalling() && time.Since(p.began) < firstStart {
+// endInTime is called at half time and ends the probe when the other half is over. If
+// a package runner is still at work then, the server has its time when that is done:
+// what was fetched in the last second would else be called silent.
+func (p *prober) endInTime(ctx context.Context, cancel context.CancelCauseFunc) {
+	pause := func(d time.Duration) (over bool) {
 		select {
 		case <-ctx.Done():
-			return
-		case <-again.C:
+			return true
+		case <-time.After(d):
+			return false
 		}
 	}
-	cancel(context.DeadlineExceeded)
+	left := p.start.Timeout / 2
+	for p.isInstalling() {
+		if left = p.start.Timeout; time.Since(p.began) > firstStart {
+			left = 0
+			break
+		}
+		if pause(500 * time.Millisecond) {
+			return
+		}
+	}
+	if !pause(left) {
+		cancel(context.DeadlineExceeded)
+	}
 }
 
 // isInstalling reports whether a package runner has not come to start the server

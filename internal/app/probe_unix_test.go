@@ -58,6 +58,12 @@ func play(role string) {
 	case "fetches":
 		d, _ := time.ParseDuration(value)
 		time.Sleep(d) // as a package runner on its first start
+	case "fetches late":
+		d, _ := time.ParseDuration(value)
+		time.Sleep(d)
+		server := exec.Command("sleep", "600") // now it has a child, as a runner that is done
+		_ = server.Start()
+		time.Sleep(d)
 	case "noisy":
 		fmt.Println("Server is ready!")
 	case "babbles":
@@ -326,6 +332,21 @@ func TestAPackageRunnerIsNotEndedInTheMiddleOfAnInstallation(t *testing.T) {
 		if works := saw.Fault == nil; works != test.works {
 			t.Errorf("%s that is silent for 1.5 s with a limit of 0.2 s: works %v (%v), want %v", test.program, works, saw.Fault, test.works)
 		}
+	}
+}
+
+func TestAServerThatWasFetchedHasItsTime(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("nobody sees there when a runner is done")
+	}
+	s := playing(t, "fetches late=1400ms")
+	link := filepath.Join(t.TempDir(), "npx")
+	if err := os.Symlink(s.Command[0], link); err != nil {
+		t.Fatal(err)
+	}
+	s.Command[0], s.Timeout = link, 2*time.Second
+	if saw := Probe(t.Context(), s); saw.Fault != nil {
+		t.Errorf("fetched for 1.4 s, answers 1.4 s later, and has 2 s: %v", saw.Fault)
 	}
 }
 
