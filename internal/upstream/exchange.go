@@ -265,16 +265,15 @@ func (x *exchange) strange(m *wire.Message, status int) *fault.Fault {
 	}
 }
 
-// answer settles the call with its reply.
+// answer settles the call with its reply. An error that names a lost session is an
+// answer like any other, since the tool may have run; but the session is looked
+// at, so that the next call finds a new one.
 func (x *exchange) answer(m wire.Message, status int) *fault.Fault {
 	if x.session != "" && m.Error() != nil {
-		code, text := wire.ErrorOf(&m)
-		if fault.SessionIsLost(http.StatusOK, text) {
+		if _, text := wire.ErrorOf(&m); fault.SessionIsLost(status, text) {
 			// A tool may speak of sessions of its own, so the server is asked.
 			if lives, confirmed := x.link.sessionLives(x.ctx); !lives {
-				flt := x.link.lose(confirmed, text)
-				flt.RPCCode = code
-				return flt
+				x.link.lose(confirmed, text)
 			}
 		}
 	}
@@ -334,8 +333,9 @@ func withID(m wire.Message, id []byte) wire.Message {
 	return out
 }
 
-// refused takes an answer whose status is no success. A JSON-RPC response in it is
-// still the reply, except where the status itself is what has to be acted on.
+// refused takes an answer whose status is no success. A JSON-RPC response in it
+// that names the request is the reply, whatever the status: only a few codes say
+// that nothing ran.
 func (x *exchange) refused(resp *http.Response) *fault.Fault {
 	p := x.link.place
 	body, _ := readAtMost(resp.Body, min(p.limit, 1<<20))
@@ -349,6 +349,9 @@ func (x *exchange) refused(resp *http.Response) *fault.Fault {
 		flt.RPCCode, words = wire.ErrorOf(m)
 		own = sameID(m.ID(), x.f.msg.ID())
 		isReply = own || !m.HasID() || m.Error() != nil && string(m.ID()) == `"server-error"`
+	}
+	if own && !(messages[0].Error() != nil && fault.NeverExecuted(flt.RPCCode)) {
+		return x.heard(messages[0], resp.StatusCode)
 	}
 	if x.session != "" && fault.SessionIsLost(resp.StatusCode, words) {
 		unknownMethod := own && flt.RPCCode == wire.CodeMethodNotFound && !fault.SessionIsLost(http.StatusBadRequest, words)

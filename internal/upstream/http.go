@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -78,33 +79,37 @@ func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
 			MaxResponseHeaderBytes: 256 << 10,
 			DisableCompression:     true, // a small answer must not be able to become a large one
 		},
-		CheckRedirect: p.redirect,
+		CheckRedirect: notFollowed,
 	}
 	return p
 }
 
 var (
 	errTooManyRedirects = errors.New("redirected too often")
-	errDowngrade        = errors.New("redirected from https to http, which is never followed")
+	errOtherOrigin      = errors.New("redirected to another origin, which is never followed")
 )
 
-// redirect decides about following one. The method and the body stay what they
-// were, or the redirect is not followed; what is secret stays at its origin.
-func (p *httpPlace) redirect(req *http.Request, via []*http.Request) error {
-	first, last := via[0], via[len(via)-1]
-	switch {
-	case len(via) > maxRedirects:
-		return errTooManyRedirects
-	case last.URL.Scheme == "https" && req.URL.Scheme != "https":
-		return errDowngrade
-	case req.Method != first.Method:
-		return http.ErrUseLastResponse
+// redirected is where a response sends the request on to, nil if nowhere. The
+// method and the body stay what they were, and so does the origin: a call, its
+// arguments and our credentials go to the server that was named and to no other.
+func redirected(resp *http.Response) (*url.URL, error) {
+	switch resp.StatusCode {
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		if resp.Request.Method != http.MethodGet {
+			return nil, nil // it would become a GET
+		}
+	default:
+		return nil, nil
 	}
-	req.Header.Del("Referer") // it would hold the query of our URL
-	if !sameOrigin(req.URL, first.URL) {
-		p.forgetSecrets(req.Header)
+	to, err := resp.Location()
+	if err != nil {
+		return nil, nil
 	}
-	return nil
+	if !sameOrigin(to, resp.Request.URL) {
+		return nil, fmt.Errorf("%w: %s://%s", errOtherOrigin, to.Scheme, to.Host)
+	}
+	return to, nil
 }
 
 func sameOrigin(a, b *url.URL) bool {
@@ -127,17 +132,38 @@ func (p *httpPlace) do(ctx context.Context, j *journey, method string, to *url.U
 }
 
 func (p *httpPlace) doWith(ctx context.Context, client *http.Client, j *journey, method string, to *url.URL, header http.Header, body *payload) (*http.Response, error) {
-	req := &http.Request{
-		Method: method, URL: to, Header: header, Host: header.Get("Host"),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	for range maxRedirects + 1 {
+		req := &http.Request{
+			Method: method, URL: to, Header: header, Host: header.Get("Host"),
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		}
+		if body != nil {
+			// There is no GetBody on purpose: with it net/http sends a request again that
+			// the server may have run, over HTTP/2 without a limit.
+			req.ContentLength = int64(body.size())
+			req.Body = body.reader()
+		}
+		resp, err := client.Do(req.WithContext(j.trace(ctx)))
+		if err != nil {
+			return nil, err
+		}
+		next, err := redirected(resp)
+		if err != nil {
+			_ = resp.Body.Close()
+			return nil, err
+		}
+		if next == nil {
+			return resp, nil
+		}
+		_, _ = readAtMost(resp.Body, 4<<10) // so that the connection can be used again
+		_ = resp.Body.Close()
+		to = next
 	}
-	if body != nil {
-		req.ContentLength = int64(body.size())
-		req.GetBody = func() (io.ReadCloser, error) { return body.reader(), nil }
-		req.Body = body.reader()
-	}
-	return client.Do(req.WithContext(j.trace(ctx)))
+	return nil, errTooManyRedirects
 }
+
+// notFollowed leaves redirects to doWith.
+func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // payload is a request's body that can be taken back. The HTTP transport may still
 // be reading it when the answer is complete, and from then on the bytes may

@@ -95,7 +95,7 @@ func (l *httpLink) answers() bool {
 	transport := l.place.client.Transport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, CheckRedirect: l.place.redirect}
+	client := &http.Client{Transport: transport, CheckRedirect: notFollowed}
 	resp, err := l.place.doWith(ctx, client, new(journey), http.MethodPost, l.place.url, header, newPayload(m.Raw))
 	if err != nil {
 		return false
