@@ -192,9 +192,6 @@ func inWords(d Decision) string {
 		if d.Times > 0 {
 			say = append(say, fmt.Sprintf("at most %d×", d.Times))
 		}
-		if d.QueueFor > 0 {
-			say = append(say, "within "+d.QueueFor.String())
-		}
 		if d.FirstHalf {
 			say = append(say, "in the first half of the deadline")
 		}
@@ -238,11 +235,6 @@ func TestTheRulesAreThoseOfTheSpecification(t *testing.T) {
 			if got := Decide(test.a).Action; got != test.want[i] {
 				t.Errorf("%s, %s: got %v, want %v", test.name, effect, got, test.want[i])
 			}
-		}
-	}
-	for effect, want := range map[Effect]time.Duration{ReadOnly: 0, Unstated: 10 * time.Second, Destructive: 5 * time.Second} {
-		if got := Decide(Attempt{Effect: effect}).QueueFor; got != want {
-			t.Errorf("an unsent %s call waits %v, want %v", effect, got, want)
 		}
 	}
 }

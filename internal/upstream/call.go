@@ -52,6 +52,9 @@ type Outcome struct {
 	Status int
 	// Fault says why there is no reply, and how far the request got.
 	Fault *fault.Fault
+	// Alone: it was the only request that the server can have been working on when
+	// the connection was lost.
+	Alone bool
 }
 
 // flight is one attempt to get a request answered over one link.

@@ -73,8 +73,8 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 	d.link.speak("")
 	hello := s.helloFromFirst()
 	_, reply := s.begin(d.link, wire.MethodInitialize, hello)
-	limit := time.NewTimer(s.server.spec.StartTimeout)
-	defer limit.Stop()
+	limit, stop := after(s.server.spec.StartTimeout)
+	defer stop()
 	for {
 		select {
 		case o := <-late:
@@ -99,7 +99,7 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 			_ = d.link.post(wire.NewNotification(wire.MethodInitialized, nil))
 			d.link.attend()
 			return d, nil
-		case <-limit.C:
+		case <-limit:
 			s.server.drop(d.link)
 			return nil, s.giveUp(nil, tooSlow(wire.MethodInitialize, s.server.spec.StartTimeout))
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -37,9 +36,8 @@ type exchange struct {
 	said     <-chan struct{} // what should be delivered first, if it does not take long
 
 	began   time.Time
-	cleared time.Time                   // when a probe last found the server alive; guarded by the link
-	verdict atomic.Pointer[fault.Fault] // why we gave it up, if we did
-	session string                      // the one the last POST named
+	cleared time.Time // when a probe last found the server alive; guarded by the link
+	session string    // the one the last POST named
 	replied bool
 	late    *time.Timer
 	listen  *listening // for subscriptions/listen
@@ -124,9 +122,7 @@ func (x *exchange) settle(o Outcome) {
 }
 
 func (x *exchange) fail(flt *fault.Fault) {
-	if v := x.verdict.Load(); v != nil {
-		flt.Evidence, flt.Kind, flt.Cause = v.Evidence, v.Kind, v.Cause
-	} else if x.ctx.Err() != nil && flt.Delivery != fault.Refused {
+	if x.ctx.Err() != nil && flt.Delivery != fault.Refused {
 		flt.Moment = fault.AtCall // we gave it up; that says nothing about the server
 		flt.Text, flt.Cause = linkClosed().Text, wire.ErrClosed
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -19,11 +20,14 @@ import (
 )
 
 const (
-	dialTimeout = 5 * time.Second
-	tlsTimeout  = 10 * time.Second
-	postTimeout = 30 * time.Second // for what expects no reply: a notification, a response
-	byeTimeout  = 2 * time.Second  // for telling a server that its session is over
-	lastPosts   = 500 * time.Millisecond
+	// defaultLostAfter is how long TCP may go without an acknowledgement before a
+	// connection is lost, about what a Go program of its own would wait.
+	defaultLostAfter = 2 * time.Minute
+	dialTimeout      = 30 * time.Second
+	keepAliveIdle    = 15 * time.Second
+	keepAliveEvery   = 5 * time.Second
+	byeTimeout       = 2 * time.Second // for telling a server that its session is over
+	lastPosts        = 500 * time.Millisecond
 	// lingerTime is how long calls of a lost session may go on beside the new one.
 	lingerTime   = 30 * time.Second
 	maxRedirects = 5
@@ -41,6 +45,8 @@ type httpPlace struct {
 	header http.Header // the configured one, sent along with everything
 	hide   *secret.Hider
 	limit  int
+	// lostAfter bounds what expects no reply: a notification, a response.
+	lostAfter time.Duration
 
 	// oldStyle: the server was found to speak the transport of 2024-11-05 only.
 	oldStyle atomic.Bool
@@ -50,14 +56,21 @@ type httpPlace struct {
 }
 
 func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
-	p := &httpPlace{url: u, header: ownHeader(spec.Header), limit: spec.MaxMessage}
+	p := &httpPlace{url: u, header: ownHeader(spec.Header), limit: spec.MaxMessage, lostAfter: spec.LostAfter}
 	p.hide = secretsOf(u, p.header)
 	if p.limit <= 0 {
 		p.limit = wire.DefaultLimit
 	}
+	// Whether the server is there is TCP's to find out, and nobody else's: a server
+	// that is busy answers no question, neither ours nor HTTP/2's, and its kernel
+	// still acknowledges.
 	dialer := &net.Dialer{
-		Timeout:         dialTimeout,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+		Timeout: dialTimeout,
+		KeepAliveConfig: net.KeepAliveConfig{
+			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEvery,
+			Count: max(1, int((spec.LostAfter-keepAliveIdle)/keepAliveEvery)),
+		},
+		Control: func(_, _ string, c syscall.RawConn) error { return giveUpUnacknowledged(c, spec.LostAfter) },
 	}
 	p.client = &http.Client{
 		Transport: &http.Transport{
@@ -71,9 +84,8 @@ func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
 				return &countedConn{Conn: c}, nil
 			},
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    tlsTimeout,
+			TLSHandshakeTimeout:    spec.LostAfter,
 			ForceAttemptHTTP2:      true,
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 			MaxIdleConnsPerHost:    256,
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: 256 << 10,
@@ -230,6 +242,7 @@ type httpLink struct {
 	closing   bool
 	attending bool
 	probing   bool            // a question whether the server lives is under way
+	askedAt   time.Time       // when the last one was asked
 	greeting  <-chan struct{} // closed when notifications/initialized has been delivered
 	said      <-chan struct{} // closed when the last thing that was posted has been delivered
 	live      map[*flight]*exchange
@@ -334,7 +347,7 @@ func (l *httpLink) post(m wire.Message) error {
 // deliver posts what expects no reply. A failure is nobody's to hear of: such a
 // message is delivered at most once.
 func (l *httpLink) deliver(m wire.Message) {
-	ctx, cancel := context.WithTimeout(l.ctx, postTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.place.lostAfter)
 	defer cancel()
 	header, session := l.headers(&m, l.read(&m), nil)
 	body := newPayload(m.Raw)

@@ -303,7 +303,7 @@ func (l *sseLink) reject(f *flight, flt *fault.Fault) {
 
 // deliver posts what expects no reply.
 func (l *sseLink) deliver(m wire.Message) {
-	ctx, cancel := context.WithTimeout(l.ctx, postTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.place.lostAfter)
 	defer cancel()
 	own := m.Clone() // the transport may read it longer than it is ours
 	if resp, err := l.put(ctx, new(journey), &own); err == nil {
