@@ -74,7 +74,7 @@ type Server struct {
 	dialing chan struct{} // non-nil while somebody makes the shared link
 	// restarts of the shared process.
 	restarts restarts
-	links   map[link]struct{}
+	links    map[link]struct{}
 	// watching: the goroutine that looks after the links is running.
 	watching bool
 	closed   bool
