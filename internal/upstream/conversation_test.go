@@ -27,7 +27,8 @@ import (
 // server must hear, what it says, and what the clients must get, one line each, in
 // order. Nobody may get anything else.
 //
-//	over: stdio                      only over stdio; else over HTTP, too
+//	over: stdio                      only over stdio, or only over http; else over both
+//	probe timeout: 100ms             of the Spec; start timeout, too
 //	alice is a modern client         or a legacy one, with a session of her own;
 //	                                 "on stdio": no stream of its own for each call
 //	bob shares the session of alice
@@ -104,17 +105,18 @@ func TestConversationsAcrossTheEras(t *testing.T) {
 			}
 			script := section("before") + string(f.Data) + section("after")
 			name := strings.TrimSuffix(filepath.Base(path), ".txtar") + "/" + f.Name
-			t.Run(name+"/stdio", func(t *testing.T) {
-				t.Parallel()
-				converse(t, newStdioStage(t), section("names"), script)
-			})
-			if strings.Contains(script, "over: stdio\n") {
-				continue
+			if !strings.Contains(script, "over: http\n") {
+				t.Run(name+"/stdio", func(t *testing.T) {
+					t.Parallel()
+					converse(t, newStdioStage(t), section("names"), script)
+				})
 			}
-			t.Run(name+"/http", func(t *testing.T) {
-				t.Parallel()
-				converse(t, newHTTPStage(t), section("names"), script)
-			})
+			if !strings.Contains(script, "over: stdio\n") {
+				t.Run(name+"/http", func(t *testing.T) {
+					t.Parallel()
+					converse(t, newHTTPStage(t), section("names"), script)
+				})
+			}
 		}
 	}
 }
@@ -122,6 +124,8 @@ func TestConversationsAcrossTheEras(t *testing.T) {
 func converse(t *testing.T, where stage, names, script string) {
 	spec := where.spec()
 	spec.Grace = webTimeout // a loaded machine is no reason to kill a puppet
+	spec.ProbeTimeout = setting(t, script, "probe timeout", webTimeout)
+	spec.StartTimeout = setting(t, script, "start timeout", 2*webTimeout)
 	server, err := New(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +151,23 @@ func converse(t *testing.T, where stage, names, script string) {
 	c.end()
 }
 
+// setting is what a line "name: duration" of a script says.
+func setting(t *testing.T, script, name string, usual time.Duration) time.Duration {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^` + name + `: (.*)$`).FindStringSubmatch(script)
+	if m == nil {
+		return usual
+	}
+	d, err := time.ParseDuration(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 var (
+	settings = regexp.MustCompile(`^(over|probe timeout|start timeout): `)
+
 	speech = regexp.MustCompile(`^(\w+)(?:/(\S+))? ([<>]) (\{.*\})$`)
 	action = regexp.MustCompile(`^(\w+) (is a modern client|is a legacy client|shares the session of|drops|leaves|exits|hears the end)(?: (.+))?$`)
 )
@@ -155,7 +175,7 @@ var (
 // play does what one line says.
 func (c *conversation) play() {
 	c.t.Helper()
-	if strings.HasPrefix(c.line, "over: ") {
+	if settings.MatchString(c.line) {
 		return
 	}
 	if m := speech.FindStringSubmatch(c.line); m != nil {
@@ -343,12 +363,12 @@ func (c *conversation) fill(v any) any {
 		return out
 	case map[string]any:
 		out := make(map[string]any)
+		if more, ok := c.fill(v["..."]).(map[string]any); ok {
+			maps.Copy(out, more)
+		}
 		for key, value := range v {
-			value = c.fill(value)
-			if more, ok := value.(map[string]any); ok && key == "..." {
-				maps.Copy(out, more)
-			} else {
-				out[key] = value
+			if key != "..." {
+				out[key] = c.fill(value)
 			}
 		}
 		return out
@@ -456,15 +476,15 @@ func (s *stdioStage) rest() []string {
 // for.
 type httpStage struct {
 	*httptest.Server
-	heard chan string
+	heard   chan string
+	outside chan string // for the stream of what belongs to no request
 
 	mu      sync.Mutex
-	streams map[string]chan string // by id of the request; "" is the stream for everything else
+	streams map[string]chan string // by id of the request
 }
 
 func newHTTPStage(t *testing.T) *httpStage {
-	s := &httpStage{heard: make(chan string, 1000), streams: make(map[string]chan string)}
-	s.streams[""] = make(chan string, 1000)
+	s := &httpStage{heard: make(chan string, 1000), outside: make(chan string, 1000), streams: make(map[string]chan string)}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -477,7 +497,7 @@ func (s *httpStage) serve(w http.ResponseWriter, r *http.Request) {
 	legacy := r.Header.Get(headerVersion) != wire.ModernVersion
 	switch {
 	case r.Method == http.MethodGet && legacy:
-		s.stream(w, r, s.streams[""], nil)
+		s.stream(w, r, s.outside, nil)
 		return
 	case r.Method == http.MethodDelete && legacy:
 		return
@@ -496,9 +516,6 @@ func (s *httpStage) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	if m.Method() == wire.MethodInitialize {
-		w.Header().Set(headerSession, "s1")
-	}
 	id := string(m.ID())
 	lines := make(chan string, 1000)
 	s.mu.Lock()
@@ -514,10 +531,12 @@ func (s *httpStage) serve(w http.ResponseWriter, r *http.Request) {
 // it came to that.
 func (s *httpStage) stream(w http.ResponseWriter, r *http.Request, lines <-chan string, id []byte) bool {
 	w.Header().Set("Content-Type", "text/event-stream")
-	webEvents(w)
 	for {
 		select {
 		case line := <-lines:
+			if strings.Contains(line, `"result":{`) && strings.Contains(line, `"protocolVersion":`) { // of initialize
+				w.Header().Set(headerSession, "s1")
+			}
 			webEvents(w, "data: "+line)
 			if m, err := wire.Parse([]byte(line)); err == nil && m.Kind == wire.Response && string(m.ID()) == string(id) {
 				return true
@@ -543,6 +562,9 @@ func (s *httpStage) say(t *testing.T, _, on, line string) {
 	s.mu.Lock()
 	lines := s.streams[on]
 	s.mu.Unlock()
+	if on == "" {
+		lines = s.outside
+	}
 	if lines == nil {
 		t.Fatalf("there is no stream %q for %s", on, line)
 	}
