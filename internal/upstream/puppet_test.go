@@ -63,6 +63,7 @@ func NewPuppets(t *testing.T) *Puppets {
 		started: make(chan *Puppet, 100),
 	}
 	go func() {
+		defer close(p.started)
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -98,3 +99,10 @@ func (p *Puppet) Say(line string) {
 
 // Exit has it end in the middle of whatever it does.
 func (p *Puppet) Exit() { _ = p.conn.Close() }
+
+// Each runs play for every process, as it is started.
+func (p *Puppets) Each(play func(*Puppet)) {
+	for one := range p.started {
+		go play(one)
+	}
+}
