@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +43,7 @@ import (
 //	alice leaves                     her session ends
 //	server exits                     in the middle of what it does
 //	server hears the end             of its input
+//	10m pass                         in a bubble of testing/synctest
 //
 // "jsonrpc" is left out. "$name" stands for any value where it comes first, and for
 // the same value from then on; "$_" for any. "...": "$name" in an object stands for
@@ -130,6 +133,9 @@ func converse(t *testing.T, where stage, names, script string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if s, ok := where.(*httpStage); ok && s.dial != nil {
+		server.http.client.Transport.(*http.Transport).DialContext = s.dial
+	}
 	c := &conversation{t: t, names: make(map[string]any), server: server, stage: where, clients: make(map[string]*actor)}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*webTimeout)
@@ -197,6 +203,10 @@ func (c *conversation) play() {
 		}
 		return
 	}
+	if d, ok := strings.CutSuffix(c.line, " pass"); ok {
+		c.pass(d)
+		return
+	}
 	m := action.FindStringSubmatch(c.line)
 	if m == nil {
 		c.fatalf("not understood")
@@ -221,6 +231,17 @@ func (c *conversation) play() {
 			c.fatalf("it heard %s", got)
 		}
 	}
+}
+
+// pass lets time go by, and everything happen that is due then.
+func (c *conversation) pass(text string) {
+	c.t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		c.fatalf("%v", err)
+	}
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 func newActor(t *testing.T, streams bool) *actor {
@@ -478,14 +499,68 @@ type httpStage struct {
 	*httptest.Server
 	heard   chan string
 	outside chan string // for the stream of what belongs to no request
+	// dial reaches it where there is no network. nil for the usual way.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu      sync.Mutex
 	streams map[string]chan string // by id of the request
 }
 
-func newHTTPStage(t *testing.T) *httpStage {
+func unstartedStage() *httpStage {
 	s := &httpStage{heard: make(chan string, 1000), outside: make(chan string, 1000), streams: make(map[string]chan string)}
-	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	return s
+}
+
+// newBubbleStage is one without a network, so that time can be made to pass in a
+// bubble of testing/synctest.
+func newBubbleStage() *httpStage {
+	s := unstartedStage()
+	_ = s.Listener.Close()
+	pipes := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	s.Listener, s.dial = pipes, pipes.dial
+	s.Start()
+	return s
+}
+
+// pipeListener is a net.Listener for connections within the process.
+type pipeListener struct {
+	conns  chan net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case l.conns <- theirs:
+		return ours, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+func newHTTPStage(t *testing.T) *httpStage {
+	s := unstartedStage()
+	s.Start()
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
