@@ -290,14 +290,13 @@ func (a *actor) call(m wire.Message) {
 		call.On = func(m wire.Message) { a.got <- said{on: id, line: string(m.Raw)} }
 	}
 	call.Done = func(o Outcome) {
-		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"fault":{}}`, id)
 		if o.Fault != nil {
-			line = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"fault":{"delivery":%q,"text":%q}}`, id, o.Fault.Delivery, o.Fault.Text)
-		} else {
-			reply := o.Reply.WithID([]byte(id))
-			line = string(reply.Raw)
+			line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"fault":{"delivery":%q,"text":%q}}`, id, o.Fault.Delivery, o.Fault.Text)
+			a.got <- said{line: line}
+			return
 		}
-		a.got <- said{line: line}
+		reply := o.Reply.WithID([]byte(id))
+		a.got <- said{line: string(reply.Raw)}
 	}
 	a.calls[id] = call
 	a.session.Do(call)
