@@ -140,35 +140,3 @@ func TestProgressExtendsTheTimeOfACall(t *testing.T) {
 		t.Errorf("without progress: %s, want unknown", r.Msg.Raw)
 	}
 }
-
-func TestAFirstStartIsNoOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var r ramp
-		entered := 0
-		enter := func() { r.enter(func(uint64) { entered++ }) }
-		for range 64 {
-			enter()
-		}
-		r.open(time.Now())
-		if entered != 64 {
-			t.Errorf("%d of 64 calls were let in at the first start", entered)
-		}
-		r.close()
-		entered = 0
-		for range 64 {
-			enter()
-		}
-		if entered != 1 {
-			t.Errorf("%d calls were let in while the server was down, want 1", entered)
-		}
-		r.open(time.Now())
-		<-time.After(rampStep / 2)
-		if entered > 2 {
-			t.Errorf("%d calls were let in right after an outage", entered)
-		}
-		<-time.After(rampFor + rampStep)
-		if entered != 64 {
-			t.Errorf("%d of 64 calls were let in in the end", entered)
-		}
-	})
-}

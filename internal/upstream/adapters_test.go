@@ -40,7 +40,7 @@ func TestAServerThatAsksWithoutEndIsGivenUp(t *testing.T) {
 func TestACallWhoseClientDoesNotComeBackWithAnAnswerIsCancelled(t *testing.T) {
 	const asked = `
 		alice is a modern client
-		alice > {"id":1,"method":"tools/call","params":{"name":"t"}}
+		alice > {"id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}
 		server < {"id":"$probe","method":"server/discover","params":"$_"}
 		server > {"id":"$probe","error":{"code":-32601,"message":"Method not found"}}
 		server < {"id":"$init","method":"initialize","params":"$_"}

@@ -59,14 +59,15 @@ type Outcome struct {
 
 // flight is one attempt to get a request answered over one link.
 type flight struct {
-	link   canceller
-	call   *Call        // nil for a request of our own
-	vitals *vitals      // of the server, which every outcome says something about
-	msg    wire.Message // what is sent; the client's own bytes where possible
-	header http.Header
-	on     func(wire.Message) // the call's own ear; nil if it has none
-	peer   func(wire.Message) // the client's, for when the call has none
-	done   func(Outcome)
+	link    canceller
+	session *Session     // whose call it is; nil for a request of our own
+	call    *Call        // nil for a request of our own
+	vitals  *vitals      // of the server, which every outcome says something about
+	msg     wire.Message // what is sent; the client's own bytes where possible
+	header  http.Header
+	on      func(wire.Message) // the call's own ear; nil if it has none
+	peer    func(wire.Message) // the client's, for when the call has none
+	done    func(Outcome)
 
 	settled atomic.Bool
 	started atomic.Bool // something that belongs to it came back

@@ -213,7 +213,7 @@ func (c *conversation) play() {
 	}
 	switch who, what, object := m[1], m[2], m[3]; what {
 	case "is a modern client":
-		c.enter(who, Peer{Era: wire.Modern}, object != "on stdio")
+		c.enter(who, Peer{Era: wire.Modern, Several: object != "on stdio"}, object != "on stdio")
 	case "is a legacy client":
 		c.enter(who, Peer{Era: wire.Legacy}, object != "on stdio")
 	case "shares the session of":

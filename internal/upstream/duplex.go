@@ -31,7 +31,13 @@ type duplex struct {
 	lastID  uint64
 	pending map[uint64]*flight
 	useful  bool // a client's call has been answered over it
-	down    *fault.Fault
+	// ghosts are calls that were given up and may still be running: what they say
+	// belongs to nobody who is still here. Only kept while shared.
+	ghosts map[uint64]struct{}
+	// user is the session whose calls go over the link, mixed that there were others.
+	user  *Session
+	mixed bool
+	down  *fault.Fault
 }
 
 func (d *duplex) send(f *flight) {
@@ -46,6 +52,10 @@ func (d *duplex) send(f *flight) {
 		down.Delivery = fault.Unsent
 		f.fail(&down)
 		return
+	}
+	if f.session != nil && f.session != d.user {
+		d.mixed = d.mixed || d.user != nil
+		d.user = f.session
 	}
 	f.at = time.Now()
 	d.lastID++
@@ -105,6 +115,7 @@ func (d *duplex) abandon(f *flight, note *wire.Message) {
 	d.forget(f)
 	f.receipt.Drop()
 	if f.receipt.Accepted() > 0 {
+		d.haunt(f)
 		var params []byte
 		if note != nil {
 			params = note.Params()
@@ -113,6 +124,23 @@ func (d *duplex) abandon(f *flight, note *wire.Message) {
 		_ = d.post(wire.NewNotification(wire.MethodCancelled, params))
 	}
 	f.fail(&fault.Fault{Delivery: fault.Cancelled})
+}
+
+// mostGhosts is how many calls that were given up are remembered. Of more than that
+// it is only known that they are there.
+const mostGhosts = 1024
+
+// haunt remembers a call that was given up while the server may be at work on it.
+func (d *duplex) haunt(f *flight) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.shared || f.call == nil || len(d.ghosts) >= mostGhosts {
+		return
+	}
+	if d.ghosts == nil {
+		d.ghosts = make(map[uint64]struct{})
+	}
+	d.ghosts[f.id] = struct{}{}
 }
 
 // incoming takes one message that arrived on the stream.
@@ -141,6 +169,9 @@ func (d *duplex) claim(id []byte) *flight {
 	defer d.mu.Unlock()
 	f := d.pending[n]
 	if !ok || f == nil {
+		if len(d.ghosts) < mostGhosts { // else there may be more than we know
+			delete(d.ghosts, n)
+		}
 		return nil
 	}
 	delete(d.pending, n)
@@ -179,17 +210,18 @@ func (d *duplex) attribute(m wire.Message, shared bool) (wire.Message, *flight) 
 	if standsAlone(method) {
 		return m, nil
 	}
-	// Nothing in the message says which request caused it. The youngest one is
-	// the best guess; with one request under way it is certain.
+	// Nothing in the message says which request caused it. On a link of one client
+	// the youngest is the best guess, and whichever it is, the right client hears it.
+	// Where several clients may be, only a request that is alone will do.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var youngest *flight
-	several := false
+	several := d.mixed || len(d.ghosts) > 0
 	for _, f := range d.pending {
 		if f.call == nil || f.msg.Method() == wire.MethodListen {
 			continue
 		}
-		several = youngest != nil
+		several = several || youngest != nil
 		if youngest == nil || f.id > youngest.id {
 			youngest = f
 		}

@@ -285,7 +285,7 @@ func (s *Server) promote(l link) link {
 // demote takes the shared link away from the others, for a server that turned
 // out to be legacy: it becomes the link of the session that asked.
 // It reports false if somebody else has it already.
-func (s *Server) demote(l link, hear receiver) bool {
+func (s *Server) demote(l link, hear receiver, shared bool) bool {
 	s.mu.Lock()
 	mine := s.shared == l
 	if mine {
@@ -293,7 +293,7 @@ func (s *Server) demote(l link, hear receiver) bool {
 	}
 	s.mu.Unlock()
 	if mine {
-		l.adopt(hear, true)
+		l.adopt(hear, shared)
 	}
 	return mine
 }
@@ -313,14 +313,24 @@ func (s *Server) spare(l link) {
 }
 
 // hearShared takes what a modern server says. Everything it may say belongs to a
-// request; what does not is dropped.
-func hearShared(_ link, m wire.Message, f *flight) {
+// request; what does not is dropped, and a question is answered with an error: a
+// modern server has no questions outside of its results.
+func hearShared(l link, m wire.Message, f *flight) {
 	switch {
+	case m.Kind == wire.Request && m.Method() == wire.MethodPing:
+		_ = l.post(wire.NewResult(m.ID(), []byte("{}")))
+	case m.Kind == wire.Request:
+		_ = l.post(notAsked(&m))
 	case f != nil:
 		f.hear(m)
-	default:
-		m.Release()
+		return
 	}
+	m.Release()
+}
+
+// notAsked answers a question of a server that is put to nobody.
+func notAsked(m *wire.Message) wire.Message {
+	return wire.NewError(m.ID(), wire.CodeMethodNotFound, "there is no client that can be asked this: "+m.Method(), nil)
 }
 
 // Close ends every connection and waits until nothing is left of them, or until

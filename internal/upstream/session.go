@@ -21,6 +21,9 @@ type Peer struct {
 	// one when told that the server does not understand. It is told so, since
 	// nothing is lost without a bridge.
 	BothEras bool
+	// Several: it cannot be told whether more than one client stands behind it, so
+	// what belongs to none of its calls for certain is for nobody.
+	Several bool
 	// Relisted is told the server's tools after it was connected again and before
 	// anything that waited is sent: the results of tools/list, page by page, nil
 	// if they could not be had. May be nil.
@@ -52,6 +55,8 @@ type Session struct {
 	asked     map[uint64]question
 
 	restarts restarts // of the session's own process; used by connect alone
+
+	held held // calls that wait for an answer of a modern client
 }
 
 type state uint8
@@ -416,7 +421,7 @@ func (s *Session) fly(l link, c *Call, msg wire.Message, on func(wire.Message), 
 			return
 		}
 	}
-	f := &flight{link: l, call: c, vitals: &s.server.vitals, msg: msg, header: c.Header, on: on, peer: s.peer.Message, done: done}
+	f := &flight{link: l, session: s, call: c, vitals: &s.server.vitals, msg: msg, header: c.Header, on: on, peer: s.peer.Message, done: done}
 	c.flight.Store(f)
 	if c.gone.Load() {
 		f.fail(&fault.Fault{Delivery: fault.Cancelled})
