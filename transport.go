@@ -111,12 +111,24 @@ type connection struct {
 
 	mu      sync.Mutex
 	ready   sync.Cond
-	arrived []jsonrpc.Message
+	arrived []arrived
+	size    int           // of arrived, in bytes
+	room    chan struct{} // closed when there is room again; nil while nobody waits
 	session *guard.Session
 	era     wire.Era
 	calls   map[jsonrpc.ID]*guard.Call
 	closed  bool
 }
+
+// arrived is a message for the client, and how large it was.
+type arrived struct {
+	msg  jsonrpc.Message
+	size int
+}
+
+// roomFor is how many bytes may wait for a client that does not read, before its
+// server is left unread, too.
+const roomFor = 1 << 20
 
 func (c *connection) SessionID() string { return "" }
 
@@ -139,12 +151,39 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		c.ready.Wait()
 	}
-	m := c.arrived[0]
+	next := c.arrived[0]
+	c.arrived[0] = arrived{}
 	c.arrived = c.arrived[1:]
-	return m, nil
+	c.size -= next.size
+	if c.size <= roomFor/2 {
+		c.makeRoom()
+	}
+	return next.msg, nil
 }
 
-// Write takes a message of the client. It does not wait for the server.
+// Room is nil while the client has room for more; otherwise it is closed when it has.
+func (c *connection) Room() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.size <= roomFor || c.closed {
+		return nil
+	}
+	if c.room == nil {
+		c.room = make(chan struct{})
+	}
+	return c.room
+}
+
+// makeRoom tells who waits for room. The caller holds mu.
+func (c *connection) makeRoom() {
+	if c.room != nil {
+		close(c.room)
+		c.room = nil
+	}
+}
+
+// Write takes a message of the client. It waits for the server only where that does
+// not take what was sent to it before, as a pipe would.
 func (c *connection) Write(ctx context.Context, msg jsonrpc.Message) error {
 	raw, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
@@ -162,6 +201,13 @@ func (c *connection) Write(ctx context.Context, msg jsonrpc.Message) error {
 	session, err := c.meet(&m)
 	if err != nil {
 		return err
+	}
+	for full := session.Room(); full != nil; full = session.Room() {
+		select {
+		case <-full:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	call := &guard.Call{Msg: m}
 	call.Done = func(r guard.Reply) { c.settled(request.ID, call, r) }
@@ -191,7 +237,7 @@ func (c *connection) meet(m *wire.Message) (*guard.Session, error) {
 	}
 	old := c.session
 	c.era = era
-	c.session = c.server.Open(guard.Peer{Era: era, BothEras: true, Message: c.deliver})
+	c.session = c.server.Open(guard.Peer{Era: era, BothEras: true, Message: c.deliver, Room: c.Room})
 	session := c.session
 	c.mu.Unlock()
 	if old != nil {
@@ -244,7 +290,7 @@ func (c *connection) settled(id jsonrpc.ID, call *guard.Call, r guard.Reply) {
 	case r.None:
 		return
 	case r.Fault != nil:
-		c.push(&jsonrpc.Response{ID: id, Error: &CallError{Outcome: Outcome(r.Outcome), Fault: r.Fault}})
+		c.push(&jsonrpc.Response{ID: id, Error: &CallError{Outcome: Outcome(r.Outcome), Fault: r.Fault}}, len(r.Msg.Raw))
 		return
 	}
 	reply := r.Msg.WithID(call.Msg.ID())
@@ -253,18 +299,20 @@ func (c *connection) settled(id jsonrpc.ID, call *guard.Call, r guard.Reply) {
 
 // deliver hands a message to the client.
 func (c *connection) deliver(m wire.Message) {
+	size := len(m.Raw)
 	msg, err := jsonrpc.DecodeMessage(m.Raw)
 	m.Release()
 	if err != nil {
 		return // checked before; the SDK's reader is stricter than we know
 	}
-	c.push(msg)
+	c.push(msg, size)
 }
 
-func (c *connection) push(msg jsonrpc.Message) {
+func (c *connection) push(msg jsonrpc.Message, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.arrived = append(c.arrived, msg)
+	c.arrived = append(c.arrived, arrived{msg, size})
+	c.size += size
 	c.ready.Broadcast()
 }
 
@@ -273,6 +321,7 @@ func (c *connection) Close() error {
 	c.mu.Lock()
 	session, was := c.session, c.closed
 	c.session, c.closed = nil, true
+	c.makeRoom()
 	c.ready.Broadcast()
 	c.mu.Unlock()
 	if !was && session != nil {

@@ -49,11 +49,18 @@ type RunOptions struct {
 	Log io.Writer
 }
 
-// stopping is how long servers may take to end when we do.
-const stopping = 5 * time.Second
+const (
+	// stopping is how long servers may take to end when we do.
+	stopping = 5 * time.Second
+	// defaultDrain is how long calls may still take before that.
+	defaultDrain = 5 * time.Second
+)
 
 // Run stands in front of one server until ctx is done or the client has gone.
 func Run(ctx context.Context, o RunOptions) error {
+	if o.DrainTimeout <= 0 {
+		o.DrainTimeout = defaultDrain
+	}
 	adoptOrphans()
 	slim()
 	header, err := parseHeader(o.Header)
@@ -90,7 +97,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		return serveHTTP(ctx, cat, o)
 	}
 	in, out := front.Pipes()
-	return serveStdio(ctx, &front.Stdio{Catalogue: cat, In: in, Out: out})
+	return serveStdio(ctx, &front.Stdio{Catalogue: cat, In: in, Out: out, DrainTimeout: o.DrainTimeout})
 }
 
 // serveStdio returns when ctx is done even if the client's pipe cannot be
@@ -106,7 +113,7 @@ func serveStdio(ctx context.Context, s *front.Stdio) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(3 * time.Second):
+	case <-time.After(s.DrainTimeout + stopping):
 		return nil
 	}
 }
@@ -121,7 +128,7 @@ func serveHTTP(ctx context.Context, cat *catalogue.Catalogue, o RunOptions) erro
 		return err
 	}
 	fmt.Fprintf(o.Log, "mcpmend: listening on http://%s/mcp\n", l.Addr())
-	h := &front.HTTP{Catalogue: cat, Token: o.Token}
+	h := &front.HTTP{Catalogue: cat, Token: o.Token, DrainTimeout: o.DrainTimeout}
 	return h.Serve(ctx, l)
 }
 

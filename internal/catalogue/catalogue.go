@@ -45,8 +45,18 @@ func (s *Session) Do(c *Call) { s.server.Do(c) }
 // Cancel gives a call up. note is the client's notification, nil if it sent none.
 func (s *Session) Cancel(c *Call, note *wire.Message) { s.server.Cancel(c, note) }
 
+// Stop answers a call in our own name, since we are about to end.
+func (s *Session) Stop(c *Call) { s.server.Stop(c) }
+
+// EndInput says that the client will send nothing more; see upstream.Session.EndInput.
+func (s *Session) EndInput() { s.server.EndInput() }
+
 // Send passes on a client's notification or its response to a server.
 func (s *Session) Send(m wire.Message) { s.server.Send(m) }
+
+// Room is nil while the servers take what is sent to them. Otherwise it is closed
+// when the client may be read on.
+func (s *Session) Room() <-chan struct{} { return s.server.Room() }
 
 // Attend says that the client can hear what belongs to none of its calls.
 func (s *Session) Attend() { s.server.Attend() }

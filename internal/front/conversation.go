@@ -13,7 +13,7 @@ type conversation struct {
 	session *catalogue.Session
 
 	mu    sync.Mutex
-	calls map[string]*catalogue.Call // by the client's id, as written
+	calls map[string]*catalogue.Call // by the client's id; see wire.IDKey
 	empty chan struct{}              // closed when calls becomes empty; nil while nobody waits
 }
 
@@ -23,7 +23,7 @@ func newConversation(session *catalogue.Session) *conversation {
 
 // do starts a call and remembers it until its reply has been handed to done.
 func (c *conversation) do(call *catalogue.Call) {
-	key := string(call.Msg.ID())
+	key := wire.IDKey(call.Msg.ID())
 	done := call.Done
 	call.Done = func(r catalogue.Reply) {
 		c.mu.Lock()
@@ -48,7 +48,7 @@ func (c *conversation) send(m wire.Message) {
 	if m.Kind == wire.Notification && m.Method() == wire.MethodCancelled {
 		id, _ := wire.Member(m.Params(), "requestId")
 		c.mu.Lock()
-		call := c.calls[string(id)]
+		call := c.calls[wire.IDKey(id)]
 		c.mu.Unlock()
 		if call != nil {
 			c.session.Cancel(call, &m)
@@ -56,6 +56,19 @@ func (c *conversation) send(m wire.Message) {
 		return
 	}
 	c.session.Send(m)
+}
+
+// stop answers every call that is under way in our own name.
+func (c *conversation) stop() {
+	c.mu.Lock()
+	left := make([]*catalogue.Call, 0, len(c.calls))
+	for _, call := range c.calls {
+		left = append(left, call)
+	}
+	c.mu.Unlock()
+	for _, call := range left {
+		c.session.Stop(call)
+	}
 }
 
 // settled is closed once no call is under way.

@@ -32,8 +32,8 @@ const (
 	// patience is how long a client may take to read the next piece of what it
 	// asked for, and to send the whole of what it asks.
 	patience = 30 * time.Second
-	// farewell is how long calls may still take when we are told to stop.
-	farewell = 5 * time.Second
+	// farewell is how long the last answers may take once the calls are over.
+	farewell = 2 * time.Second
 )
 
 // HTTP serves any number of clients over Streamable HTTP, of both eras, on one
@@ -59,6 +59,9 @@ type HTTP struct {
 	// SessionIdle is how long a legacy session without requests and streams is
 	// kept, 0 for an hour.
 	SessionIdle time.Duration
+	// DrainTimeout is how long calls may still take when we are told to stop, 0 for
+	// five seconds. What is left then is answered by us.
+	DrainTimeout time.Duration
 
 	once     sync.Once
 	sessions sessions      // of legacy clients
@@ -66,11 +69,16 @@ type HTTP struct {
 	mirrors  mirrors       // what is known about the headers that tool calls need
 	stopping chan struct{} // closed when streams without an end must end
 	stop     sync.Once
+	settling chan struct{} // closed when calls have to be answered by us
+	settle   sync.Once
 }
 
 func (h *HTTP) init() {
 	h.once.Do(func() {
-		h.stopping = make(chan struct{})
+		h.stopping, h.settling = make(chan struct{}), make(chan struct{})
+		if h.DrainTimeout <= 0 {
+			h.DrainTimeout = defaultDrain
+		}
 		h.sessions.idle = h.SessionIdle
 		if h.sessions.idle <= 0 {
 			h.sessions.idle = time.Hour
@@ -93,9 +101,16 @@ func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
 	watching := context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		h.hush()
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		whole := context.WithoutCancel(ctx)
+		drain, cancel := context.WithTimeout(whole, h.DrainTimeout)
 		defer cancel()
-		if server.Shutdown(grace) != nil {
+		if server.Shutdown(drain) == nil {
+			return
+		}
+		h.settle.Do(func() { close(h.settling) })
+		last, cancel := context.WithTimeout(whole, farewell)
+		defer cancel()
+		if server.Shutdown(last) != nil {
 			_ = server.Close()
 		}
 	})

@@ -87,7 +87,7 @@ func (h *HTTP) welcome(w http.ResponseWriter, r *http.Request, hello *wire.Messa
 			s.batches.Store(true)
 		}
 	}))
-	heard := a.follow(r, out, nil)
+	heard := a.follow(r, out, h.endOf(s))
 	s.divert(out.leave())
 	if !heard || !welcomed {
 		h.sessions.end(s)
@@ -114,6 +114,9 @@ func (h *HTTP) relay(w http.ResponseWriter, r *http.Request, s *session, message
 	}
 	out := newStream(requests)
 	for i := range messages {
+		if !awaitRoom(r, s.talk.session) {
+			panic(http.ErrAbortHandler)
+		}
 		if m := messages[i]; m.Kind == wire.Request {
 			s.talk.do(s.call(m, out, a.accept.events, nil))
 		} else {
@@ -126,17 +129,20 @@ func (h *HTTP) relay(w http.ResponseWriter, r *http.Request, s *session, message
 	}
 	// A client that goes away has not taken its call back: it runs on, and what
 	// it asks meanwhile is asked on the other stream.
-	heard := a.follow(r, out, nil)
+	heard := a.follow(r, out, h.endOf(s))
 	s.divert(out.leave())
 	if !heard {
 		panic(http.ErrAbortHandler)
 	}
 }
 
+// endOf is how the answers to a session end when we do.
+func (h *HTTP) endOf(s *session) ending { return ending{settle: h.settling, giveUp: s.talk.stop} }
+
 // call makes a call whose messages go to out. seen, if any, looks at the reply
 // before it is passed on.
 func (s *session) call(m wire.Message, out *stream, events bool, seen func(*wire.Message)) *catalogue.Call {
-	call := &catalogue.Call{Msg: m}
+	call := &catalogue.Call{Msg: m, Room: out.Room}
 	if events {
 		call.On = func(m wire.Message) {
 			if !out.push(outgoing{msg: m}) {
@@ -171,17 +177,13 @@ func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.sessions.leave(s)
 	out, first := s.attend()
-	if out == nil {
-		fail(w, http.StatusConflict, nil, wire.CodeInvalidRequest, "the session has a stream already", nil)
-		return
-	}
 	defer s.unattend(out)
 	if first {
 		s.talk.session.Attend()
 	}
 	a := answer{w: w, accept: accepted{events: true}, retry: true}
 	// Said at once, because some proxies hold headers back until a body follows.
-	if a.comment() != nil || !a.follow(r, out, h.stopping) && !h.isStopping() {
+	if a.comment() != nil || !a.follow(r, out, ending{stop: h.stopping}) && !h.isStopping() {
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -77,7 +77,7 @@ func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m wire.Message
 func (h *HTTP) askModern(r *http.Request, session *catalogue.Session, m wire.Message, a *answer) {
 	out := newStream(1)
 	method := m.Method()
-	call := &catalogue.Call{Msg: m, Header: paramHeaders(r.Header)}
+	call := &catalogue.Call{Msg: m, Header: paramHeaders(r.Header), Room: out.Room}
 	if a.accept.events {
 		call.On = func(m wire.Message) {
 			h.mirrors.notice(&m)
@@ -95,12 +95,15 @@ func (h *HTTP) askModern(r *http.Request, session *catalogue.Session, m wire.Mes
 			reply.Msg.Release()
 		}
 	}
-	session.Do(call)
-	var stop <-chan struct{}
-	if method == wire.MethodListen {
-		stop = h.stopping
+	if !awaitRoom(r, session) {
+		panic(http.ErrAbortHandler)
 	}
-	heard := a.follow(r, out, stop)
+	session.Do(call)
+	end := ending{settle: h.settling, giveUp: func() { session.Stop(call) }}
+	if method == wire.MethodListen {
+		end = ending{stop: h.stopping}
+	}
+	heard := a.follow(r, out, end)
 	for _, o := range out.leave() {
 		o.msg.Release()
 	}
@@ -108,8 +111,24 @@ func (h *HTTP) askModern(r *http.Request, session *catalogue.Session, m wire.Mes
 		return
 	}
 	session.Cancel(call, nil) // leaving is how a modern client takes a call back
-	if stop == nil || !h.isStopping() {
+	if end.stop == nil || !h.isStopping() {
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// awaitRoom waits while the server does not take what was sent to it. It reports
+// false if the client left meanwhile.
+func awaitRoom(r *http.Request, session *catalogue.Session) bool {
+	for {
+		full := session.Room()
+		if full == nil {
+			return true
+		}
+		select {
+		case <-full:
+		case <-r.Context().Done():
+			return false
+		}
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 // What a session keeps for a client that has no stream open.
 const (
-	backlogMessages = 64
-	backlogBytes    = 256 << 10
+	backlogMessages = 1024
+	backlogBytes    = 1 << 20
 )
 
 // session is one client: a legacy one, which names it by its id, or a modern one,
@@ -79,13 +79,27 @@ func (s *session) divert(rest []outgoing) {
 	}
 }
 
-// attend opens the ear and says whether it is the first time. It returns nil when
-// the client listens already.
+// room is whether the client has room for what belongs to none of its calls.
+func (s *session) room() <-chan struct{} {
+	s.mu.Lock()
+	ear := s.ear
+	s.mu.Unlock()
+	if ear == nil {
+		return nil // nobody listens, and what is said is kept as far as it goes
+	}
+	return ear.Room()
+}
+
+// attend opens the ear and says whether it is the first time. A client that listens
+// already knows that the connection is dead on which it did: the new one takes the
+// place of that, and what was not heard there goes here.
 func (s *session) attend() (ear *stream, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ear != nil {
-		return nil, false
+		for _, o := range s.ear.leave() {
+			s.keep(o.msg)
+		}
 	}
 	s.ear = newStream(endless)
 	for _, m := range s.backlog {
@@ -100,7 +114,9 @@ func (s *session) attend() (ear *stream, first bool) {
 func (s *session) unattend(ear *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ear = nil
+	if s.ear == ear {
+		s.ear = nil
+	}
 	for _, o := range ear.leave() {
 		s.keep(o.msg)
 	}
@@ -133,7 +149,7 @@ func (t *sessions) begin(c *catalogue.Catalogue) *session {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
 	s := &session{id: hex.EncodeToString(random[:]), busy: 1}
-	s.talk = newConversation(c.Open(catalogue.Peer{Era: wire.Legacy, Message: s.hear}))
+	s.talk = newConversation(c.Open(catalogue.Peer{Era: wire.Legacy, Message: s.hear, Room: s.room}))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byID == nil {

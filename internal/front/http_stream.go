@@ -14,10 +14,13 @@ const (
 	// silence is how long a stream may say nothing: proxies and clients take a
 	// mute connection for a dead one.
 	silence = 15 * time.Second
-	// queueLimit is how much may wait for a client that does not read, in bytes
-	// of memory. Replies always may, since there is one for each request. A
-	// burst of some ten thousand notifications fits, for a client that reads.
-	queueLimit = 8 << 20
+	// roomFor is how much may wait for a client, in bytes of memory, before a server
+	// of its own is left unread.
+	roomFor = 1 << 20
+	// queueLimit is how much may wait for a client that does not read, where the
+	// server cannot be left unread because others use it, too. Replies always may,
+	// since there is one for each request.
+	queueLimit = 16 << 20
 	// queueCost is what a message takes besides its bytes.
 	queueCost = 256
 )
@@ -30,8 +33,9 @@ type stream struct {
 	mu    sync.Mutex
 	state streamState
 	queue []outgoing
-	size  int // of queue, in memory
-	left  int // replies yet to come; endless for a stream without any
+	size  int           // of queue, in memory
+	left  int           // replies yet to come; endless for a stream without any
+	room  chan struct{} // closed when the queue was taken; nil while nobody waits
 }
 
 const endless = -1
@@ -67,6 +71,7 @@ func (s *stream) push(o outgoing) bool {
 	cost := len(o.msg.Raw) + queueCost
 	if !o.reply && len(s.queue) > 0 && s.size+cost > queueLimit {
 		s.state, s.queue, s.size = flooded, nil, 0
+		s.makeRoom()
 		s.nudge()
 		return false
 	}
@@ -92,7 +97,30 @@ func (s *stream) take() (batch []outgoing, last bool, state streamState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	batch, s.queue, s.size = s.queue, nil, 0
+	s.makeRoom()
 	return batch, s.left == 0, s.state
+}
+
+// Room is nil while there is room for more. Otherwise it is closed when the client
+// is about to be sent what waits, or is gone.
+func (s *stream) Room() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.size <= roomFor || s.state != listening {
+		return nil
+	}
+	if s.room == nil {
+		s.room = make(chan struct{})
+	}
+	return s.room
+}
+
+// makeRoom tells those who wait for room. The caller holds mu.
+func (s *stream) makeRoom() {
+	if s.room != nil {
+		close(s.room)
+		s.room = nil
+	}
 }
 
 // leave says that nobody takes any more, and returns what nobody took.
@@ -101,6 +129,8 @@ func (s *stream) leave() []outgoing {
 	defer s.mu.Unlock()
 	rest := s.queue
 	s.state, s.queue, s.size = deserted, nil, 0
+	s.makeRoom()
+	s.nudge()
 	return rest
 }
 
@@ -127,9 +157,16 @@ type answer struct {
 	scratch []byte
 }
 
+// ending is what an answer has to know about our own end.
+type ending struct {
+	stop   <-chan struct{} // closed when the answer has to end as it is; nil for never
+	settle <-chan struct{} // closed when calls have to be answered by us
+	giveUp func()          // has the calls of this answer answered by us
+}
+
 // follow writes what comes through the stream until its last reply. It reports
 // false when the client went away, did not read, or we have to stop.
-func (a *answer) follow(r *http.Request, s *stream, stop <-chan struct{}) bool {
+func (a *answer) follow(r *http.Request, s *stream, end ending) bool {
 	quiet := time.NewTimer(silence)
 	defer quiet.Stop()
 	for {
@@ -142,7 +179,7 @@ func (a *answer) follow(r *http.Request, s *stream, stop <-chan struct{}) bool {
 			if len(batch) > 0 && a.write(batch, last) != nil {
 				return false
 			}
-			if last || state == finished {
+			if last || state == finished || state == deserted {
 				return true
 			}
 			quiet.Reset(silence)
@@ -153,7 +190,10 @@ func (a *answer) follow(r *http.Request, s *stream, stop <-chan struct{}) bool {
 			quiet.Reset(silence)
 		case <-r.Context().Done():
 			return false
-		case <-stop:
+		case <-end.settle:
+			end.settle = nil
+			end.giveUp()
+		case <-end.stop:
 			return false
 		}
 	}

@@ -306,24 +306,21 @@ func TestTheSessionStreamCarriesWhatBelongsToNoCall(t *testing.T) {
 	// Nobody listens yet, so the word is kept.
 	s.all(s.post(call("2", "change", `{"text":"another"}`), session...))
 	get := append([]string{"Accept", "text/event-stream"}, session...)
-	ctx, hangUp := context.WithCancel(t.Context())
-	stream := s.do(ctx, "GET", "", get...)
+	stream := s.do(t.Context(), "GET", "", get...)
 	m, err := next(wire.NewEventReader(stream.Body, 0))
 	if err != nil || m.Method() != listChanged {
 		t.Fatalf("got %v, %v, want the change of the tools", &m, err)
 	}
-	if second := s.do(t.Context(), "GET", "", get...); second.StatusCode != http.StatusConflict {
-		t.Errorf("a second stream: got status %d, want 409", second.StatusCode)
+	// A client that comes again knows that its connection is dead. The new one takes
+	// its place, and brings what comes from now on.
+	second := s.do(t.Context(), "GET", "", get...)
+	if _, err := next(wire.NewEventReader(stream.Body, 0)); !errors.Is(err, io.EOF) {
+		t.Errorf("the first stream: got %v, want its end", err)
 	}
-	hangUp()
-	// The place is free again once the front has noticed.
-	for {
-		again := s.do(t.Context(), "GET", "", get...)
-		if again.StatusCode == http.StatusOK {
-			stream = again
-			break
-		}
-		again.Body.Close()
+	s.all(s.post(call("3", "change", `{"text":"a third"}`), session...))
+	stream = second
+	if m, err := next(wire.NewEventReader(stream.Body, 0)); err != nil || m.Method() != listChanged {
+		t.Errorf("the second stream: got %v, %v, want the change of the tools", &m, err)
 	}
 	s.do(t.Context(), "DELETE", "", session...)
 	if _, err := next(wire.NewEventReader(stream.Body, 0)); err == nil {
@@ -650,6 +647,47 @@ func TestStoppingLetsCallsFinishAndEndsStreams(t *testing.T) {
 	}
 	if n := len(s.front.sessions.byID); n != 0 {
 		t.Errorf("%d sessions are left", n)
+	}
+}
+
+func TestStoppingAnswersTheCallsThatAreLeft(t *testing.T) {
+	s := serve(t, &HTTP{DrainTimeout: 50 * time.Millisecond})
+	session := s.introduce()
+	body, headers := modernCall("3", "hold", `{}`)
+	for name, open := range map[string]*http.Response{
+		"legacy": s.post(call("2", "hold", `{}`), session...),
+		"modern": s.post(body, headers...),
+	} {
+		events := wire.NewEventReader(open.Body, 0)
+		if _, err := next(events); err != nil { // it has begun
+			t.Fatal(err)
+		}
+		defer func() {
+			m, err := next(events)
+			if err != nil || !strings.Contains(string(m.Raw), "outcome of tool") || !strings.Contains(string(m.Raw), "unknown") {
+				t.Errorf("%s: got %v, %v, want an answer of ours", name, &m, err)
+			}
+		}()
+	}
+	s.stop()
+}
+
+func TestALegacyClientThatPausesGetsEverything(t *testing.T) {
+	s := serve(t, &HTTP{})
+	session := s.introduce()
+	const messages, size = 4000, 10_000 // forty megabytes, more than any queue of ours
+	resp := s.post(strings.Replace(call("2", "count", fmt.Sprintf(`{"count":%d,"size":%d}`, messages, size)),
+		`"params":{`, `"params":{"_meta":{"progressToken":1},`, 1), session...)
+	<-time.After(500 * time.Millisecond)
+	events := wire.NewEventReader(resp.Body, 0)
+	for n := range messages {
+		m, err := next(events)
+		if err != nil || m.Method() != wire.MethodProgress {
+			t.Fatalf("message %d: got %v, %v", n, &m, err)
+		}
+	}
+	if m, err := next(events); err != nil || text(&m) != "counted" {
+		t.Errorf("the reply: got %v, %v", &m, err)
 	}
 }
 

@@ -78,7 +78,7 @@ func follow(t *testing.T, s *stream, after func(heard bool)) net.Conn {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // as ServeHTTP does
 		a := answer{w: w, accept: accepts(r.Header)}
-		after(a.follow(r, s, nil))
+		after(a.follow(r, s, ending{}))
 	})}
 	go func() { _ = server.Serve(&oneConn{conn: ours, closed: make(chan struct{})}) }()
 	t.Cleanup(func() {

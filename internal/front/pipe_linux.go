@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// pollReadHangUp is set when the other end of a socket writes no more.
+const pollReadHangUp = unix.POLLRDHUP
+
 // Pipes are our standard input and output, in a mode where waiting for a client
 // costs no thread and writing to one that does not read blocks nobody.
 //

@@ -11,16 +11,21 @@ import (
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
 
-// lastReplies is how long calls may still take when the client has closed its
-// side but goes on listening, as a script with a pipe does.
-const lastReplies = 5 * time.Second
-
-// drainTime is how long they may take when we are asked to end. Clients kill what
-// does not end soon.
-const drainTime = 1500 * time.Millisecond
+const (
+	// inputEnds is how long servers keep their input after the client has closed its
+	// side. Directly they would have lost it at once.
+	inputEnds = 5 * time.Second
+	// deafAfter is how long a client that has closed its side may take nothing of
+	// what waits for it.
+	deafAfter = 5 * time.Second
+	// defaultDrain is how long calls may still take when we are told to stop.
+	defaultDrain = 5 * time.Second
+	// lookEvery is how often it is looked whether the client is still there.
+	lookEvery = 100 * time.Millisecond
+)
 
 // Stdio serves one client on a pair of pipes. It returns when the client is gone
-// or ctx is done; calls that were under way are given up then.
+// or ctx is done; calls that were under way are answered then.
 type Stdio struct {
 	// Catalogue is what the client gets to see.
 	Catalogue *catalogue.Catalogue
@@ -28,6 +33,9 @@ type Stdio struct {
 	In, Out *os.File
 	// MaxMessage is the largest message in bytes, 0 for wire.DefaultLimit.
 	MaxMessage int
+	// DrainTimeout is how long calls may still take when ctx is done, 0 for five
+	// seconds. What is left then is answered by us.
+	DrainTimeout time.Duration
 
 	out  *wire.LineWriter
 	talk *conversation
@@ -44,17 +52,16 @@ func (s *Stdio) Serve(ctx context.Context) error {
 	for {
 		m, err := in.Next()
 		if err != nil {
-			limit := lastReplies
-			if ctx.Err() != nil {
-				limit = drainTime
-			}
-			s.awaitReplies(limit)
+			s.finish(ctx)
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
 				return nil
 			}
 			return err
 		}
 		s.take(m)
+		if !s.awaitRoom(ctx) {
+			return nil
+		}
 	}
 }
 
@@ -100,6 +107,7 @@ func (s *Stdio) meet(m *wire.Message) {
 	s.talk = newConversation(s.Catalogue.Open(catalogue.Peer{
 		Era:     era,
 		Message: func(m wire.Message) { _ = s.out.Send(m, nil, nil) },
+		Room:    s.out.Room,
 	}))
 }
 
@@ -110,29 +118,109 @@ func (s *Stdio) complain(j wire.Junk) {
 	}
 }
 
-// awaitReplies lets calls finish, up to a limit, for a client that said its last
-// word but still listens.
-func (s *Stdio) awaitReplies(most time.Duration) {
+// awaitRoom reads the client no further while the server does not take what was sent
+// to it, or the client does not take what it is sent: as pipes do. It reports false
+// if the client is not worth waiting for.
+func (s *Stdio) awaitRoom(ctx context.Context) bool {
+	for {
+		full := s.out.Room()
+		if full == nil && s.talk != nil {
+			full = s.talk.session.Room()
+		}
+		if full == nil {
+			return true
+		}
+		if !s.wait(ctx, full, &deafness{}) {
+			return false
+		}
+		if ctx.Err() != nil {
+			return true // what is left is seen to by who reads on
+		}
+	}
+}
+
+// wait waits for done, or until ctx is done. It reports false when the client has
+// gone, or has closed its side and takes nothing any more.
+func (s *Stdio) wait(ctx context.Context, done <-chan struct{}, d *deafness) bool {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-done:
+			return true
+		case <-ctx.Done():
+			return true
+		case now := <-look.C:
+			// The end is seen without reading: before it there may be more than we
+			// have room for.
+			if nobodyReads(s.Out) || hasEnded(s.In) && d.lasts(now, s.out) {
+				return false
+			}
+		}
+	}
+}
+
+// deafness is since when a client has taken nothing of what waits for it.
+type deafness struct {
+	since time.Time
+	taken int64
+}
+
+func (d *deafness) lasts(now time.Time, out *wire.LineWriter) bool {
+	waiting := true
+	select {
+	case <-out.Idle():
+		waiting = false
+	default:
+	}
+	if taken := out.Written(); !waiting || taken != d.taken || d.since.IsZero() {
+		d.since, d.taken = now, taken
+	}
+	return now.Sub(d.since) >= deafAfter
+}
+
+// finish lets calls end for a client that has said its last word and still listens,
+// as a script with a pipe does. When we are told to stop they have the drain
+// timeout, and what is left then is answered by us.
+func (s *Stdio) finish(ctx context.Context) {
 	if s.talk == nil {
 		return
 	}
-	limit := time.NewTimer(most)
-	defer limit.Stop()
-	look := time.NewTicker(100 * time.Millisecond)
-	defer look.Stop()
-	settled := s.talk.settled()
-	for {
-		select {
-		case <-settled:
-			<-s.out.Idle()
-			return
-		case <-limit.C:
-			return
-		case <-look.C:
-			if nobodyReads(s.Out) {
-				return
-			}
+	d := &deafness{}
+	if ctx.Err() == nil {
+		settled := s.talk.settled()
+		early, cancel := context.WithTimeout(ctx, inputEnds)
+		there := s.wait(early, settled, d)
+		cancel()
+		if there && ctx.Err() == nil && !isClosed(settled) {
+			s.talk.session.EndInput()
+			there = s.wait(ctx, settled, d)
 		}
+		if !there {
+			return
+		}
+	}
+	if ctx.Err() != nil {
+		limit := s.DrainTimeout
+		if limit <= 0 {
+			limit = defaultDrain
+		}
+		drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		if !s.wait(drained, s.talk.settled(), d) {
+			return
+		}
+		s.talk.stop()
+	}
+	s.wait(context.WithoutCancel(ctx), s.out.Idle(), d)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

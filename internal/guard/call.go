@@ -24,6 +24,9 @@ type Call struct {
 	// On takes messages that belong to this call and come before its reply. nil
 	// sends them to the session's Peer. It must not block.
 	On func(wire.Message)
+	// Room says whether whoever takes them has room for more; see upstream.Call. May
+	// be nil.
+	Room func() <-chan struct{}
 	// Done takes the reply, exactly once, on any goroutine. It must not block.
 	Done func(Reply)
 
@@ -62,6 +65,7 @@ const (
 	notEnding  ending = iota
 	byClient          // the client took it back
 	byDeadline        // its time is up
+	byStop            // we are about to end
 )
 
 // Reply is how a call was settled.
@@ -223,7 +227,7 @@ func (c *Call) send() {
 		msg = msg.WithID(fmt.Appendf(nil, `"mcpmend-again-%d"`, resendIDs.Add(1)))
 	}
 	c.attempts++
-	c.up = &upstream.Call{Msg: msg, Header: c.Header, On: c.On, Check: c.check, Done: c.outcome}
+	c.up = &upstream.Call{Msg: msg, Header: c.Header, On: c.On, Room: c.Room, Check: c.check, Done: c.outcome}
 	if c.deadline != nil {
 		c.up.On = c.heard
 	}
@@ -292,6 +296,9 @@ func (c *Call) check() *fault.Fault {
 // Cancel gives a call up. note is the client's notification, nil if it sent none.
 func (s *Session) Cancel(c *Call, note *wire.Message) { c.end(byClient, note) }
 
+// Stop answers a call in our own name, since we are about to end.
+func (s *Session) Stop(c *Call) { c.end(byStop, nil) }
+
 // end ends a call from our side, for the reason given.
 func (c *Call) end(why ending, note *wire.Message) {
 	c.mu.Lock()
@@ -346,6 +353,8 @@ func (c *Call) outcome(o upstream.Outcome) {
 		c.settle(*held) // it was answered; only a second thought was under way
 	case why == byDeadline:
 		c.timeUp(sent)
+	case why == byStop:
+		c.stopped(sent)
 	default:
 		c.act(o.Fault, d)
 	}
@@ -531,6 +540,20 @@ func (c *Call) timeUp(sent bool) {
 		f.Delivery = fault.Silent
 		outcome = fault.OutcomeUnknown
 		f.Hint = "the tool may still be running; look before you call it again"
+	}
+	c.giveUp(f, outcome)
+}
+
+// stopped settles a call that we cannot wait for any longer.
+func (c *Call) stopped(sent bool) {
+	f := &fault.Fault{
+		Kind:     fault.Timeout,
+		Delivery: fault.Unsent,
+		Evidence: fault.Evidence{Text: "mcpmend was told to stop before the answer came", Moment: fault.AtCall},
+	}
+	outcome := fault.NotExecuted
+	if sent {
+		f.Delivery, outcome = fault.Silent, fault.OutcomeUnknown
 	}
 	c.giveUp(f, outcome)
 }

@@ -174,6 +174,12 @@ func (s *Session) relisted(pages [][]byte) {
 // Send passes on a client's notification or its response to the server.
 func (s *Session) Send(m wire.Message) { s.up.Send(m) }
 
+// Room is nil while the server takes what is sent to it; see upstream.Session.Room.
+func (s *Session) Room() <-chan struct{} { return s.up.Room() }
+
+// EndInput says that the client will send nothing more; see upstream.Session.EndInput.
+func (s *Session) EndInput() { s.up.EndInput() }
+
 // Attend says that the client can hear what belongs to none of its calls.
 func (s *Session) Attend() { s.up.Attend() }
 

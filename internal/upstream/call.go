@@ -19,6 +19,11 @@ type Call struct {
 	// such as progress. nil sends them to the session's Peer instead.
 	// It must not block.
 	On func(wire.Message)
+	// Room is nil, or says whether whoever takes what belongs to this call has room
+	// for more: nil if so, else a channel that is closed when there is. Where the
+	// server has no other client it is not read until then. May be nil, and then
+	// the session's Peer is asked.
+	Room func() <-chan struct{}
 	// Check is asked right before the call is sent, each time. What it returns
 	// ends the call unsent. May be nil.
 	Check func() *fault.Fault
@@ -65,8 +70,9 @@ type flight struct {
 	vitals  *vitals      // of the server, which every outcome says something about
 	msg     wire.Message // what is sent; the client's own bytes where possible
 	header  http.Header
-	on      func(wire.Message) // the call's own ear; nil if it has none
-	peer    func(wire.Message) // the client's, for when the call has none
+	room    func() <-chan struct{} // see Call.Room; may be nil
+	on      func(wire.Message)     // the call's own ear; nil if it has none
+	peer    func(wire.Message)     // the client's, for when the call has none
 	done    func(Outcome)
 
 	settled atomic.Bool
@@ -137,8 +143,18 @@ type link interface {
 	// adopt gives the link to whoever hears through hear: one session, or, when
 	// shared, all of them. A link that was asked for its era changes hands so.
 	adopt(hear receiver, shared bool)
+	// room is nil while there is room for more to be sent; otherwise it is closed
+	// when there is.
+	room() <-chan struct{}
+	// left says that a session uses the link no longer.
+	left(*Session)
 }
 
-// receiver takes what a link hears outside of replies. f is the flight it
-// belongs to, nil where that cannot be told. It must not block and owns m.
-type receiver func(from link, m wire.Message, f *flight)
+// receiver takes what a link hears outside of replies.
+type receiver struct {
+	// take gets a message and the flight it belongs to, nil where that cannot be
+	// told. It must not block and owns m.
+	take func(from link, m wire.Message, f *flight)
+	// room is whether there is room for more; see Call.Room. May be nil.
+	room func() <-chan struct{}
+}

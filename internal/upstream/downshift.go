@@ -101,7 +101,7 @@ func (h *hold) continuedBy(c *Call) bool {
 // after all.
 func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.Fault) {
 	d := &downshift{session: s, listeners: make(map[*Call]struct{}), holds: make(map[*Call]*hold)}
-	if probed != nil && probed.trouble() == nil && s.server.demote(probed, d.hear, s.peer.Several) {
+	if probed != nil && probed.trouble() == nil && s.server.demote(probed, d.receiver(), s.peer.Several) {
 		d.link = probed
 	} else {
 		late = nil
@@ -110,11 +110,11 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 			s.server.drop(probed)
 			<-probed.closed()
 		}
-		l, flt := s.server.dial(d.hear)
+		l, flt := s.server.dial(d.receiver())
 		if flt != nil {
 			return nil, flt
 		}
-		l.adopt(d.hear, s.peer.Several) // the tokens of several clients are kept apart
+		l.adopt(d.receiver(), s.peer.Several) // the tokens of several clients are kept apart
 		d.link = l
 	}
 	d.link.speak("")
@@ -308,6 +308,9 @@ func (d *downshift) listen(c *Call) {
 		d.session.begin(d.link, "resources/subscribe", wire.Set(nil, uri, "uri"))
 	})
 }
+
+// receiver is the adapter as its link sees it.
+func (d *downshift) receiver() receiver { return receiver{take: d.hear, room: d.session.peer.Room} }
 
 // hear takes what the server says outside of replies.
 func (d *downshift) hear(_ link, m wire.Message, f *flight) {

@@ -34,10 +34,11 @@ type duplex struct {
 	// ghosts are calls that were given up and may still be running: what they say
 	// belongs to nobody who is still here. Only kept while shared.
 	ghosts map[uint64]struct{}
-	// user is the session whose calls go over the link, mixed that there were others.
-	user  *Session
-	mixed bool
-	down  *fault.Fault
+	// user is the session whose calls go over the link, mixed that there is another.
+	user    *Session
+	mixed   bool
+	unmixed chan struct{} // closed when mixed is set; nil while nobody waits for that
+	down    *fault.Fault
 }
 
 func (d *duplex) send(f *flight) {
@@ -54,7 +55,13 @@ func (d *duplex) send(f *flight) {
 		return
 	}
 	if f.session != nil && f.session != d.user {
-		d.mixed = d.mixed || d.user != nil
+		if d.user != nil {
+			d.mixed = true
+			if d.unmixed != nil {
+				close(d.unmixed)
+				d.unmixed = nil
+			}
+		}
 		d.user = f.session
 	}
 	f.at = time.Now()
@@ -143,23 +150,51 @@ func (d *duplex) haunt(f *flight) {
 	d.ghosts[f.id] = struct{}{}
 }
 
-// incoming takes one message that arrived on the stream.
-func (d *duplex) incoming(m wire.Message) {
+// left forgets a session that is over, so that the next one has the link to itself.
+func (d *duplex) left(s *Session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.user == s {
+		d.user = nil
+	}
+}
+
+// incoming takes one message that arrived on the stream. It returns how to ask
+// whether who got it has room for more; nil if nobody got it.
+func (d *duplex) incoming(m wire.Message) (room func() <-chan struct{}) {
 	if m.Kind != wire.Response {
 		d.mu.Lock()
 		hear, shared := d.hear, d.shared
 		d.mu.Unlock()
 		m, f := d.attribute(m, shared)
-		hear(d.self, m, f)
-		return
+		hear.take(d.self, m, f)
+		if f != nil {
+			return f.room
+		}
+		return hear.room
 	}
 	if f := d.claim(m.ID()); f != nil {
 		f.settle(Outcome{Reply: m})
-		return
+		return f.room
 	}
 	// Late, to a request that was given up; or an answer to a notification. Nobody
 	// waits for it.
 	m.Release()
+	return nil
+}
+
+// sole reports whether what comes over the link is for one client, so that it may be
+// left unread while that one has no room. others is closed when that changes.
+func (d *duplex) sole() (yes bool, others <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mixed || d.shared && d.user != nil && d.user.peer.Several {
+		return false, nil
+	}
+	if d.unmixed == nil {
+		d.unmixed = make(chan struct{})
+	}
+	return true, d.unmixed
 }
 
 // claim takes the flight with this id out of the table.

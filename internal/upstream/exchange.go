@@ -289,9 +289,13 @@ func (x *exchange) pass(m wire.Message) {
 	}
 	if x.f.settled.Load() {
 		x.link.hear(m, nil)
+		awaitRoom(x.ctx, x.link.clientRoom)
 		return
 	}
 	x.link.hear(m, x.f)
+	if x.f.room != nil {
+		awaitRoom(x.ctx, x.f.room)
+	}
 }
 
 // sameID compares ids as they mean. There is one request in an exchange, so a

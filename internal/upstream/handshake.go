@@ -110,7 +110,7 @@ func (s *Session) giveUp(first *Call, o Outcome) *fault.Fault {
 // introduce makes a link of the session's own and sends initialize over it. On
 // failure the link comes back alive if it is, for another try.
 func (s *Session) introduce(first *Call) (dialect, Outcome, link) {
-	l, flt := s.server.dial(s.hear)
+	l, flt := s.server.dial(s.receiver())
 	if flt != nil {
 		return nil, Outcome{Fault: flt}, nil
 	}
@@ -325,8 +325,13 @@ func (d *stateless) send(m wire.Message) {
 
 func (d *stateless) attend()      {}
 func (d *stateless) usable() bool { return d.session.server.sharedLink() != nil }
-func (d *stateless) close()       {}
-func (d *stateless) over() link   { return d.session.server.sharedLink() }
+func (d *stateless) close() {
+	if l := d.session.server.sharedLink(); l != nil {
+		l.left(d.session)
+	}
+}
+
+func (d *stateless) over() link { return d.session.server.sharedLink() }
 
 func (d *stateless) probe() string     { return wire.MethodDiscover }
 func (d *stateless) ownParams() []byte { return modernParams(nil, modernMeta(nil)) }

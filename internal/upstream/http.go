@@ -384,8 +384,40 @@ func (l *httpLink) hear(m wire.Message, f *flight) {
 	l.mu.Lock()
 	ear := l.ear
 	l.mu.Unlock()
-	ear(l, m, f)
+	ear.take(l, m, f)
 }
+
+// clientRoom asks whether the client has room for what belongs to no call.
+func (l *httpLink) clientRoom() <-chan struct{} {
+	l.mu.Lock()
+	room := l.ear.room
+	l.mu.Unlock()
+	if room == nil {
+		return nil
+	}
+	return room()
+}
+
+// awaitRoom waits until there is room for more. Every exchange has a connection of
+// its own, so nobody else waits with it.
+func awaitRoom(ctx context.Context, room func() <-chan struct{}) {
+	if full := room(); full != nil {
+		select {
+		case <-full:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (l *httpLink) room() <-chan struct{} {
+	if old := l.old.Load(); old != nil {
+		return old.out.room()
+	}
+	return l.out.room()
+}
+
+// left changes nothing: exchanges share no stream.
+func (l *httpLink) left(*Session) {}
 
 // admit takes the session that the server opened with its reply to initialize.
 func (l *httpLink) admit(session string) {
@@ -586,6 +618,20 @@ type outbox struct {
 	size   int
 	busy   bool
 	waiter chan struct{} // closed when idle; nil while nobody asked
+	full   chan struct{} // closed when there is room again; nil while nobody asked
+}
+
+// room is nil while there is room for more; otherwise it is closed when there is.
+func (o *outbox) room() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) < outboxMessages && o.size <= outboxBytes {
+		return nil
+	}
+	if o.full == nil {
+		o.full = make(chan struct{})
+	}
+	return o.full
 }
 
 type outgoing struct {
@@ -593,10 +639,10 @@ type outgoing struct {
 	done chan struct{}
 }
 
-// What may wait for a server that does not take it.
+// What may wait for a server that does not take it, before there is no room for more.
 const (
 	outboxMessages = 1024
-	outboxBytes    = 16 << 20
+	outboxBytes    = 1 << 20
 )
 
 // put queues a message and returns a channel that is closed when it has been
@@ -604,9 +650,6 @@ const (
 func (o *outbox) put(m wire.Message) (<-chan struct{}, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.queue) > 0 && (len(o.queue) >= outboxMessages || o.size+len(m.Raw) > outboxBytes) {
-		return nil, wire.ErrFull
-	}
 	item := outgoing{msg: m, done: make(chan struct{})}
 	if !o.busy {
 		o.busy = true
@@ -636,6 +679,10 @@ func (o *outbox) pump() {
 		o.queue[0] = outgoing{}
 		o.queue = o.queue[1:]
 		o.size -= len(item.msg.Raw)
+		if o.full != nil && len(o.queue) <= outboxMessages/2 && o.size <= outboxBytes/2 {
+			close(o.full)
+			o.full = nil
+		}
 		o.mu.Unlock()
 		o.deliver(item.msg)
 		close(item.done)

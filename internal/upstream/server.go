@@ -249,9 +249,9 @@ func (s *Server) openShared() (link, *fault.Fault) {
 	case <-s.closing:
 		rest.Stop()
 	}
-	l, flt := s.dial(hearShared)
+	l, flt := s.dial(everybody)
 	if flt == nil {
-		l.adopt(hearShared, true)
+		l.adopt(everybody, true)
 	}
 	s.mu.Lock()
 	s.dialing = nil
@@ -269,7 +269,7 @@ func (s *Server) openShared() (link, *fault.Fault) {
 // promote makes a session's link the shared one, for a server that turned out to
 // be modern. If there is a shared link already, the session's own is dropped.
 func (s *Server) promote(l link) link {
-	l.adopt(hearShared, true)
+	l.adopt(everybody, true)
 	s.mu.Lock()
 	if s.shared != nil && s.shared.trouble() == nil {
 		other := s.shared
@@ -311,6 +311,9 @@ func (s *Server) spare(l link) {
 		s.drop(old)
 	}
 }
+
+// everybody hears what a modern server says to all sessions.
+var everybody = receiver{take: hearShared}
 
 // hearShared takes what a modern server says. Everything it may say belongs to a
 // request; what does not is dropped, and a question is answered with an error: a

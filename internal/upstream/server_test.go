@@ -20,7 +20,7 @@ func TestNothingIsStartedOnceTheServerIsClosed(t *testing.T) {
 	if err := s.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	l, flt := s.dial(func(_ link, m wire.Message, _ *flight) { m.Release() })
+	l, flt := s.dial(receiver{take: func(_ link, m wire.Message, _ *flight) { m.Release() }})
 	if l != nil {
 		l.close()
 		<-l.closed()

@@ -31,6 +31,8 @@ type Peer struct {
 	// Message takes what the server says to this client outside of replies and
 	// of messages that a Call takes itself. It must not block.
 	Message func(wire.Message)
+	// Room says whether the client has room for more; see Call.Room. May be nil.
+	Room func() <-chan struct{}
 }
 
 // Session is one client's conversation with a server. It connects on the first
@@ -46,6 +48,7 @@ type Session struct {
 	state     state
 	stop      chan struct{} // closed when the session ends
 	met       bool          // the server has been connected to before
+	last      bool          // the client has sent its last
 	waiting   []waiting     // what came while connecting, in order
 	dialect   dialect       // how to speak to the server; set while open
 	hello     []byte        // params of the legacy client's initialize
@@ -103,7 +106,7 @@ func (s *Server) Open(peer Peer) *Session {
 // Do passes a call to the server, connecting first if need be. It returns at once.
 func (s *Session) Do(c *Call) {
 	s.mu.Lock()
-	if s.state == ended {
+	if s.state == ended || s.last {
 		s.mu.Unlock()
 		c.finish(Outcome{Fault: sessionEnded()})
 		return
@@ -143,6 +146,22 @@ func sessionEnded() *fault.Fault {
 // is reached over HTTP is the same server for all. The caller holds mu.
 func (s *Session) connected() bool {
 	return s.dialect != nil && s.dialect.usable() && (s.server.http == nil || s.server.reachable())
+}
+
+// Room is nil while the server takes what is sent to it. Otherwise it is closed when
+// the server has taken most of what waits, or never will: a client should be read
+// no further until then.
+func (s *Session) Room() <-chan struct{} {
+	s.mu.Lock()
+	var l link
+	if s.state == open {
+		l = s.dialect.over()
+	}
+	s.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	return l.room()
 }
 
 // Connected reports whether a call would be sent at once.
@@ -200,6 +219,22 @@ func (s *Session) Attend() {
 	s.mu.Unlock()
 	if d != nil {
 		d.attend()
+	}
+}
+
+// EndInput says that the client will send nothing more. A server on stdio is told so
+// by the end of its input, as it would be without us; what it still has to answer,
+// it may. Nothing is started any more.
+func (s *Session) EndInput() {
+	s.mu.Lock()
+	s.last = true
+	var l link
+	if s.dialect != nil {
+		l = s.dialect.over()
+	}
+	s.mu.Unlock()
+	if process, ok := l.(*stdioLink); ok {
+		process.endInput()
 	}
 }
 
@@ -421,7 +456,11 @@ func (s *Session) fly(l link, c *Call, msg wire.Message, on func(wire.Message), 
 			return
 		}
 	}
-	f := &flight{link: l, session: s, call: c, vitals: &s.server.vitals, msg: msg, header: c.Header, on: on, peer: s.peer.Message, done: done}
+	room := c.Room
+	if room == nil {
+		room = s.peer.Room
+	}
+	f := &flight{link: l, session: s, room: room, call: c, vitals: &s.server.vitals, msg: msg, header: c.Header, on: on, peer: s.peer.Message, done: done}
 	c.flight.Store(f)
 	if c.gone.Load() {
 		f.fail(&fault.Fault{Delivery: fault.Cancelled})
@@ -480,6 +519,9 @@ func tooSlow(method string, timeout time.Duration) Outcome {
 		Cause:    errTimeout,
 	}}
 }
+
+// receiver is the session as a link sees it.
+func (s *Session) receiver() receiver { return receiver{take: s.hear, room: s.peer.Room} }
 
 // hear takes what the session's own link hears outside of replies.
 func (s *Session) hear(l link, m wire.Message, f *flight) {

@@ -77,7 +77,10 @@ func (p *httpPlace) dialOld(outer *httpLink, patience context.Context) *sseLink 
 	l.crew.init()
 	l.out = outbox{start: l.crew.start, deliver: l.deliver}
 	l.duplex.self, l.duplex.write = outer, l.write
-	l.duplex.hear = func(_ link, m wire.Message, f *flight) { outer.hear(m, f) }
+	l.duplex.hear = receiver{
+		take: func(_ link, m wire.Message, f *flight) { outer.hear(m, f) },
+		room: outer.clientRoom,
+	}
 	late := time.AfterFunc(endpointTimeout, l.end)
 	impatient := context.AfterFunc(patience, l.end)
 
@@ -151,7 +154,9 @@ func (l *sseLink) arrived(m wire.Message) {
 	if m.Kind == wire.Response {
 		l.forgetPost(l.find(m.ID()))
 	}
-	l.incoming(m)
+	if room := l.incoming(m); room != nil {
+		awaitRoom(l.ctx, room)
+	}
 }
 
 // inspect gives up what waits for a reply that was spoilt, and forgets what was

@@ -37,6 +37,7 @@ type stdioLink struct {
 	began   time.Time
 	ended   func(why *fault.Fault, wasReady bool)
 	closing atomic.Bool                 // we are ending it
+	leaving chan struct{}               // closed when we begin to
 	ready   atomic.Bool                 // the handshake has succeeded
 	verdict atomic.Pointer[fault.Fault] // why we killed it, if we did
 	heard   atomic.Int64                // when it last showed a sign of life, in nanoseconds
@@ -68,6 +69,7 @@ func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*std
 		goneCh:   make(chan struct{}),
 	}
 	l.duplex.self, l.duplex.hear, l.duplex.hide = l, hear, hide
+	l.leaving = make(chan struct{})
 	pipes, err := openPipes()
 	if err != nil {
 		return nil, startFault(spec, err)
@@ -150,7 +152,9 @@ func (l *stdioLink) read(limit int) {
 			break
 		}
 		l.heard.Store(time.Now().UnixNano())
-		l.incoming(m)
+		if room := l.incoming(m); room != nil {
+			l.holdBack(room)
+		}
 	}
 	close(l.readDone)
 	// It closed its output. An orderly exit follows within a moment; a process
@@ -159,6 +163,31 @@ func (l *stdioLink) read(limit int) {
 	case <-l.exited:
 	case <-time.After(drainTime):
 		killGroup(l.cmd)
+	}
+}
+
+// holdBack leaves the process's output unread while its client has no room for more,
+// as a pipe between the two would.
+func (l *stdioLink) holdBack(room func() <-chan struct{}) {
+	full := room()
+	if full == nil {
+		return
+	}
+	alone, others := l.sole()
+	if !alone {
+		return // the others must not wait for this one
+	}
+	l.heldBack.Store(true)
+	defer l.heldBack.Store(false)
+	select {
+	case <-full:
+	case <-others:
+	case <-l.leaving:
+	}
+	select {
+	case <-l.exited: // what it wrote last may have waited for longer than it is given
+		_ = l.out.SetReadDeadline(time.Now().Add(drainTime))
+	default:
 	}
 }
 
@@ -255,6 +284,7 @@ func (l *stdioLink) wasUseful() bool {
 	return l.useful || time.Since(l.began) >= steadyAfter
 }
 
+func (l *stdioLink) room() <-chan struct{}   { return l.in.Room() }
 func (l *stdioLink) attend()                 {}
 func (l *stdioLink) speak(string)            {}
 func (l *stdioLink) settled()                { l.ready.Store(true) }
@@ -265,8 +295,21 @@ func (l *stdioLink) closed() <-chan struct{} { return l.goneCh }
 func (l *stdioLink) close() {
 	l.endOnce.Do(func() {
 		l.closing.Store(true)
+		close(l.leaving)
 		go l.end()
 	})
+}
+
+// endInput ends the input of the process once it has taken what was sent to it.
+func (l *stdioLink) endInput() {
+	go func() {
+		select {
+		case <-l.in.Idle():
+			_ = l.in.Close()
+		case <-l.exited:
+		case <-l.leaving:
+		}
+	}()
 }
 
 func (l *stdioLink) end() {

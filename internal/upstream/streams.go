@@ -305,6 +305,7 @@ func (l *httpLink) aside(m wire.Message) error {
 	m.Raw = wire.OneLine(m.Raw)
 	if m.Kind != wire.Response {
 		l.hear(m, nil)
+		awaitRoom(l.ctx, l.clientRoom)
 		return nil
 	}
 	l.mu.Lock()

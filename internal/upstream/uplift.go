@@ -114,6 +114,7 @@ func (u *uplift) close() {
 	if listen != nil {
 		u.session.Cancel(listen, nil)
 	}
+	u.link.left(u.session)
 	u.session.orphan(u.link)
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -452,3 +454,21 @@ func methodName(b []byte) string {
 // Disown makes Release a matter of somebody else: the bytes stay valid as long as
 // the message this one was copied from keeps them.
 func (m *Message) Disown() { m.buf = nil }
+
+// IDKey is an id as its value, for telling ids apart: 3 and 3.0 are the same id, 3
+// and "3" are not.
+func IDKey(id []byte) string {
+	if len(id) == 0 || id[0] == '"' {
+		return string(id)
+	}
+	for _, c := range id {
+		if c < '0' || c > '9' {
+			v, err := strconv.ParseFloat(string(id), 64)
+			if err != nil || v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+				break
+			}
+			return strconv.FormatInt(int64(v), 10)
+		}
+	}
+	return string(id)
+}

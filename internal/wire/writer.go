@@ -8,9 +8,6 @@ import (
 	"syscall"
 )
 
-// ErrFull: the peer does not read, and more than the queue may hold is waiting.
-var ErrFull = errors.New("the peer does not read what is sent to it")
-
 // ErrClosed: the stream has been closed on our side.
 var ErrClosed = errors.New("the stream is closed")
 
@@ -66,7 +63,8 @@ var errDropped = errors.New("dropped before it was sent")
 // A message is written on the caller's goroutine while the pipe has room. What
 // does not fit is left to a goroutine that lives as long as the jam does. So an
 // idle stream costs no goroutine, a stopped peer blocks nobody, and senders do
-// not wait for each other's bytes.
+// not wait for each other's bytes. Nothing is refused: whoever has more to send
+// waits for Room first.
 type LineWriter struct {
 	file *os.File
 	raw  syscall.RawConn // nil where a write cannot be tried without waiting
@@ -74,8 +72,8 @@ type LineWriter struct {
 	mu      sync.Mutex
 	busy    bool // somebody is writing: a sender or the pump
 	queue   []outgoing
-	waiting int // bytes in queue
-	limit   int
+	waiting int           // bytes in queue
+	room    chan struct{} // closed when the queue is short again; nil while nobody waits
 	err     error
 	idle    chan struct{} // closed when the pump ends; nil while nobody asked
 
@@ -94,13 +92,13 @@ type outgoing struct {
 	sent    int // bytes of the line already written
 }
 
-// queueLimit bounds what waits for a peer that has stopped reading.
-const queueLimit = 2 * DefaultLimit
+// roomFor is how many bytes may wait for a peer before there is no room for more.
+const roomFor = 1 << 20
 
 // NewLineWriter writes to file, which should be a pipe or a socket in
 // non-blocking mode; for other files the jam is always left to the goroutine.
 func NewLineWriter(file *os.File) *LineWriter {
-	w := &LineWriter{file: file, limit: queueLimit}
+	w := &LineWriter{file: file}
 	if canTry(file) {
 		w.raw, _ = file.SyscallConn()
 	}
@@ -129,9 +127,6 @@ func (w *LineWriter) Send(m Message, id []byte, receipt *Receipt) error {
 	}
 	if w.busy {
 		defer w.mu.Unlock()
-		if w.waiting+o.size() > w.limit {
-			return ErrFull
-		}
 		w.queue = append(w.queue, o)
 		w.waiting += o.size()
 		return nil
@@ -201,14 +196,42 @@ func (w *LineWriter) pump() {
 		w.current = w.queue[0]
 		w.queue[0] = outgoing{}
 		w.queue = w.queue[1:]
-		w.waiting -= w.current.size()
+		size := w.current.size()
 		w.mu.Unlock()
-		if err := w.finish(&w.current); err != nil && err != errDropped {
-			w.mu.Lock()
+		err := w.finish(&w.current)
+		w.mu.Lock()
+		if err != nil && err != errDropped {
 			w.fail(err)
 			w.mu.Unlock()
 			return
 		}
+		w.waiting -= size
+		if w.waiting <= roomFor/2 {
+			w.makeRoom()
+		}
+		w.mu.Unlock()
+	}
+}
+
+// Room is nil while there is room for more. Otherwise it is closed when the peer has
+// taken most of what waits, or never will.
+func (w *LineWriter) Room() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waiting <= roomFor || w.err != nil {
+		return nil
+	}
+	if w.room == nil {
+		w.room = make(chan struct{})
+	}
+	return w.room
+}
+
+// makeRoom tells those who wait for room. The caller holds mu.
+func (w *LineWriter) makeRoom() {
+	if w.room != nil {
+		close(w.room)
+		w.room = nil
 	}
 }
 
@@ -235,6 +258,7 @@ func (w *LineWriter) fail(err error) {
 		w.err = err
 	}
 	w.queue, w.waiting = nil, 0
+	w.makeRoom()
 	w.rest()
 }
 
@@ -277,6 +301,7 @@ func (w *LineWriter) Close() error {
 	if w.err == nil {
 		w.err = ErrClosed
 	}
+	w.makeRoom()
 	w.mu.Unlock()
 	return w.file.Close()
 }

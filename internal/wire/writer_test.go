@@ -311,33 +311,50 @@ func TestAPeerThatDiesInAJamIsAnError(t *testing.T) {
 	}
 }
 
-func TestAFullQueueRefusesWithoutTrace(t *testing.T) {
+func TestALongQueueHasNoRoomAndLosesNothing(t *testing.T) {
 	w, r := pipe(t)
-	w.limit = 2 << 20
 	for range 3 { // each jam finds as much room as the one before
 		sent := 0
-		for ; ; sent++ {
-			err := w.Send(sized(t, sent, 500_000), nil, nil)
-			if errors.Is(err, ErrFull) {
-				break
-			}
-			if err != nil || sent > 10 {
+		for ; w.Room() == nil; sent++ {
+			if err := w.Send(sized(t, sent, 300_000), nil, nil); err != nil || sent > 10 {
 				t.Fatalf("message %d: %v", sent, err)
 			}
 		}
-		if sent < 4 {
-			t.Errorf("%d messages of 500 KB filled a queue of 2 MB", sent)
+		if sent < 3 {
+			t.Errorf("%d messages of 300 KB left no room", sent)
 		}
+		room := w.Room()
+		// Whoever does not wait is not refused.
+		if err := w.Send(sized(t, sent, 300_000), nil, nil); err != nil {
+			t.Error(err)
+		}
+		sent++
 		if got := ids(t, r, sent); len(got) != sent {
 			t.Errorf("arrived: %q", got)
 		}
+		within(t, room, "room")
 		within(t, w.Idle(), "idle")
+		if w.Room() != nil {
+			t.Error("no room in an empty queue")
+		}
 	}
-	if err := w.Send(sized(t, 99, 100), nil, nil); err != nil {
-		t.Errorf("after the jam: %v", err)
-	}
-	if got := ids(t, r, 1); got[0] != "99" {
-		t.Errorf("behind the jam came %s", got[0])
+}
+
+func TestWhoWaitsForRoomIsToldOfTheEnd(t *testing.T) {
+	for name, end := range map[string]func(*LineWriter, *os.File){
+		"by us":       func(w *LineWriter, _ *os.File) { _ = w.Close() },
+		"by the peer": func(_ *LineWriter, r *os.File) { _ = r.Close() },
+	} {
+		w, r := pipe(t)
+		if err := w.Send(sized(t, 1, 4<<20), nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		room := w.Room()
+		if room == nil {
+			t.Fatalf("%s: 4 MB fit", name)
+		}
+		end(w, r)
+		within(t, room, name)
 	}
 }
 
