@@ -50,7 +50,8 @@ const stopping = 5 * time.Second
 
 // Run stands in front of one server until ctx is done or the client has gone.
 func Run(ctx context.Context, o RunOptions) error {
-	adoptOrphans()
+	reaper := upstream.NewReaper(len(o.Command) > 0)
+	defer reaper.End()
 	slim()
 	header, err := parseHeader(o.Header)
 	if err != nil {
@@ -67,6 +68,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		Env:       upstream.PassedOn(o.Environ, o.PassEnv...),
 		Stderr:    log,
 		DieWithUs: true,
+		Reaper:    reaper,
 		URL:       o.URL,
 		Header:    header,
 	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall, Arguments: o.Arguments, OnEvent: tellPerson(log)})
@@ -78,7 +80,6 @@ func Run(ctx context.Context, o RunOptions) error {
 		last, cancel := context.WithTimeout(context.Background(), stopping)
 		defer cancel()
 		_ = cat.Close(last)
-		endOrphans()
 	}()
 	if o.HTTP != "" {
 		return serveHTTP(ctx, cat, o)
