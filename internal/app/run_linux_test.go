@@ -138,7 +138,8 @@ func startRole(t *testing.T, terminal bool, role string, command ...string) *cli
 	}
 	const leader = `trap : INT; "$@"; code=$?; [ $code -lt 128 ] || exec sleep 600; exit $code`
 	c := &client{Cmd: exec.Command("sh", append([]string{"-c", leader, "sh", self}, command...)...)}
-	c.Env = append(os.Environ(), playVar+"="+role)
+	// With the race detector every end would take a second.
+	c.Env = append(os.Environ(), playVar+"="+role, "GORACE=atexit_sleep_ms=0")
 	c.Stderr = os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if terminal {
