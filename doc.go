@@ -15,8 +15,8 @@
 // The session works as it would over the SDK's own transports, with these
 // differences: lines on the server's stdout that are no messages are skipped; a
 // reply too large or too deep fails its own call and no other; a process that
-// does not read blocks nobody; the whole process group ends with the session;
-// and when the server dies it is started again for the next call.
+// does not read blocks nobody; what the server has started and not detached ends
+// with the session; and when the server dies it is started again for the next call.
 //
 // A call that could not be finished returns a [CallError], which says whether the
 // tool ran:

@@ -61,7 +61,8 @@ func Run(ctx context.Context, o RunOptions) error {
 	if o.DrainTimeout <= 0 {
 		o.DrainTimeout = defaultDrain
 	}
-	adoptOrphans()
+	reaper := upstream.NewReaper(len(o.Command) > 0)
+	defer reaper.End()
 	slim()
 	header, err := parseHeader(o.Header)
 	if err != nil {
@@ -78,6 +79,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		Env:       upstream.PassedOn(o.Environ, o.PassEnv...),
 		Stderr:    log,
 		DieWithUs: true,
+		Reaper:    reaper,
 		URL:       o.URL,
 		Header:    header,
 
@@ -91,7 +93,6 @@ func Run(ctx context.Context, o RunOptions) error {
 		last, cancel := context.WithTimeout(context.Background(), stopping)
 		defer cancel()
 		_ = cat.Close(last)
-		endOrphans()
 	}()
 	if o.HTTP != "" {
 		return serveHTTP(ctx, cat, o)

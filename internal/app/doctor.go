@@ -63,10 +63,6 @@ func Self() (string, error) {
 }
 
 // Adopt makes us the parent of whatever the servers that we start leave behind, and
-// returns what ends it, to be called when none of them is needed any more. Every
-// process is ended that is our child then, so it is only for a program that has no
-// others. Linux; elsewhere it does nothing.
-func Adopt() (end func()) {
-	adoptOrphans()
-	return endOrphans
-}
+// returns what ends it, to be called when none of them is needed any more. It is only
+// for a program that has no other children; see upstream.Reaper.
+func Adopt() (end func()) { return upstream.NewReaper(false).End }

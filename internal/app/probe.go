@@ -96,6 +96,7 @@ func (p *prober) open() *fault.Fault {
 		Dir:       p.start.Dir,
 		Env:       p.start.Env,
 		DieWithUs: true,
+		OwnGroup:  true, // the doctor's user is not asked what the server asks
 		URL:       p.start.URL,
 		Header:    header,
 		Grace:     probeGrace,

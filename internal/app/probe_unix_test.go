@@ -37,9 +37,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// roles are more of what the test binary can be; one that returns is a good server.
+var roles = map[string]func(value string){}
+
+// atEnd is what a server does before it leaves.
+var atEnd = func() {}
+
 // play is a server with a quirk.
 func play(role string) {
 	quirk, value, _ := strings.Cut(role, "=")
+	if do := roles[quirk]; do != nil {
+		do(value)
+	}
 	switch quirk {
 	case "dies":
 		fmt.Fprintln(os.Stderr, "Error: NOTION_TOKEN environment variable is required")
@@ -89,6 +98,7 @@ func play(role string) {
 			if quirk == "stays" {
 				select {}
 			}
+			atEnd()
 			return
 		}
 		var q struct {

@@ -8,29 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes us the parent of whatever our servers leave behind, so that
-// it can be found and ended.
-func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
-
-// endOrphans ends what servers left behind. It runs last: every process that is
-// still our child was started by one of them and escaped its process group.
-func endOrphans() {
-	for range 10 { // an orphan may have children of its own
-		children := ownChildren()
-		if len(children) == 0 {
-			return
-		}
-		for _, pid := range children {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-		for _, pid := range children {
-			_, _ = unix.Wait4(pid, nil, 0, nil)
-		}
-	}
-}
-
-func ownChildren() []int { return childrenOf("self") }
-
 func childrenOf(pid string) []int {
 	var out []int
 	tasks, _ := os.ReadDir("/proc/" + pid + "/task")

@@ -11,43 +11,88 @@ import (
 	"time"
 )
 
-// ownGroup gives the child a process group of its own, so that everything it
-// starts can be ended with it.
-func ownGroup(cmd *exec.Cmd, withUs bool) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if withUs {
-		dieWithUs(cmd.SysProcAttr)
+// processTree is the process of a server with everything it has started, except
+// for what it detached on purpose, which is what has a session of its own.
+//
+// Without a terminal the process leads a process group, and the kernel knows its
+// members. On a terminal it stays in our group, where it would be without us: in
+// another one, a question to its user would stop it, and Ctrl-C would not reach it.
+// Our group is not ours alone and is never signalled; what belongs to the server is
+// found by walking down from its process.
+type processTree struct {
+	*exec.Cmd
+	spec *Spec
+	rest rest // where it has no group: what was found below the process
+}
+
+func newTree(cmd *exec.Cmd, spec *Spec) *processTree { return &processTree{Cmd: cmd, spec: spec} }
+
+func (t *processTree) start() error {
+	t.SysProcAttr = &syscall.SysProcAttr{Setpgid: t.spec.OwnGroup || !hasTerminal()}
+	if t.spec.DieWithUs && !t.spec.Reaper.guarded() {
+		dieWithUs(t.SysProcAttr)
 	}
+	return t.spec.Reaper.start(t.Cmd)
+}
+
+// reap takes the status of the process, which has ended. From then on its number
+// may be given to another one.
+func (t *processTree) reap() { t.spec.Reaper.reap(t.Cmd) }
+
+func (t *processTree) ownGroup() bool { return t.SysProcAttr.Setpgid }
+
+// hasTerminal reports whether we have a controlling terminal, whatever our
+// standard files are.
+func hasTerminal() bool {
+	fd, err := syscall.Open("/dev/tty", syscall.O_RDWR|syscall.O_NOCTTY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	_ = syscall.Close(fd)
+	return true
 }
 
 // signalGroup must only be called before the leader is reaped or while members
 // of the group are alive: until then nobody else can be given its number.
-func signalGroup(cmd *exec.Cmd, sig syscall.Signal) {
-	if cmd.Process != nil && cmd.Process.Pid > 1 {
-		_ = syscall.Kill(-cmd.Process.Pid, sig)
+func signalGroup(t *processTree, sig syscall.Signal) {
+	switch {
+	case t.Process == nil || t.Process.Pid <= 1:
+	case t.ownGroup():
+		_ = syscall.Kill(-t.Process.Pid, sig)
+	default:
+		t.signalEach(sig)
 	}
 }
 
-func termGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
-func killGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGKILL) }
+func termGroup(t *processTree) { signalGroup(t, syscall.SIGTERM) }
+func killGroup(t *processTree) { signalGroup(t, syscall.SIGKILL) }
 
-// groupGone waits a moment until no member of the group is left, so that whoever
-// is started next does not meet them. Members that became our children are
-// reaped; that happens only in a program that adopts orphans.
-func groupGone(cmd *exec.Cmd) {
-	group := -cmd.Process.Pid
+// groupGone waits a moment until nothing is left of what was killed, so that whoever
+// is started next does not meet it. What became our child is reaped; that happens
+// only in a program that adopts orphans.
+func groupGone(t *processTree) {
+	gone := t.restGone
+	if t.ownGroup() {
+		gone = t.groupIsEmpty
+	}
 	for range 200 {
-		for {
-			pid, err := syscall.Wait4(group, nil, syscall.WNOHANG, nil)
-			if pid <= 0 || err != nil {
-				break
-			}
-		}
-		if syscall.Kill(group, 0) != nil {
-			return
+		if gone() {
+			break
 		}
 		time.Sleep(time.Millisecond)
 	}
+	t.forgetRest()
+}
+
+func (t *processTree) groupIsEmpty() bool {
+	group := -t.Process.Pid
+	for {
+		pid, err := syscall.Wait4(group, nil, syscall.WNOHANG, nil)
+		if pid <= 0 || err != nil {
+			break
+		}
+	}
+	return syscall.Kill(group, 0) != nil
 }
 
 func exitStatus(s *os.ProcessState) (code int, signal string) {

@@ -10,6 +10,15 @@ import (
 
 func dieWithUs(*syscall.SysProcAttr) {}
 
+// Nothing tells here in a portable way what a process has started. A server on a
+// terminal is ended alone; what it started sees its pipes end.
+type rest struct{}
+
+func (t *processTree) signalEach(sig syscall.Signal) { _ = t.Process.Signal(sig) }
+func (t *processTree) remember()                     {}
+func (t *processTree) restGone() bool                { return true }
+func (t *processTree) forgetRest()                   {}
+
 // keepUnread gives up on proving what was not read: without a way to see who
 // else holds the pipe, the proof would not be one.
 func keepUnread(childIn *os.File) *os.File {

@@ -10,18 +10,26 @@ import (
 // On Windows a process has no group that could be signalled; the children of a
 // server end when their pipes do. A job object is the better answer and is not
 // built yet.
-func ownGroup(cmd *exec.Cmd, _ bool) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+type processTree struct{ *exec.Cmd }
+
+func newTree(cmd *exec.Cmd, _ *Spec) *processTree { return &processTree{cmd} }
+
+func (t *processTree) start() error {
+	t.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+	return t.Start()
 }
 
-func termGroup(cmd *exec.Cmd) {}
-func killGroup(cmd *exec.Cmd) {
-	if cmd.Process != nil {
-		_ = cmd.Process.Kill()
+func (t *processTree) reap() { _ = t.Wait() }
+
+func termGroup(*processTree) {}
+func killGroup(t *processTree) {
+	if t.Process != nil {
+		_ = t.Process.Kill()
 	}
 }
 
-func groupGone(*exec.Cmd) {}
+func (t *processTree) remember() {}
+func groupGone(*processTree)     {}
 
 func exitStatus(s *os.ProcessState) (code int, signal string) {
 	if s == nil {

@@ -29,6 +29,11 @@ type Spec struct {
 	// child to the thread that started it, which is only safe in a program that
 	// never ends threads; so the binary sets it and the library does not. Linux.
 	DieWithUs bool
+	// OwnGroup keeps the process away from our terminal: it gets a process group of
+	// its own even if we have one. Unix.
+	OwnGroup bool
+	// Reaper ends what the process leaves behind. May be nil.
+	Reaper *Reaper
 
 	// URL of a server that is reached over HTTP.
 	URL string

@@ -26,7 +26,7 @@ const drainTime = 250 * time.Millisecond
 // owner of its end: whatever goes wrong first, wait sees it through.
 type stdioLink struct {
 	duplex
-	cmd    *exec.Cmd
+	cmd    *processTree
 	in     *wire.LineWriter
 	out    *os.File
 	unread *os.File // a second read end of the child's stdin; nil where unsupported
@@ -79,7 +79,7 @@ func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*std
 		pipes.closeAll()
 		return nil, startFault(spec, err)
 	}
-	l.cmd = &exec.Cmd{
+	l.cmd = newTree(&exec.Cmd{
 		Path:   path,
 		Args:   spec.Command,
 		Dir:    spec.Dir,
@@ -87,9 +87,8 @@ func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*std
 		Stdin:  pipes.childIn,
 		Stdout: pipes.childOut,
 		Stderr: pipes.childErr,
-	}
-	ownGroup(l.cmd, spec.DieWithUs)
-	if err := l.cmd.Start(); err != nil {
+	}, spec)
+	if err := l.cmd.start(); err != nil {
 		pipes.closeAll()
 		return nil, startFault(spec, err)
 	}
@@ -158,11 +157,12 @@ func (l *stdioLink) read(limit int) {
 	}
 	close(l.readDone)
 	// It closed its output. An orderly exit follows within a moment; a process
-	// that lives on can no longer be heard and is of no use.
+	// that lives on can no longer be heard and is of no use. It may still have
+	// something to put away, so it is asked before it is killed.
 	select {
 	case <-l.exited:
 	case <-time.After(drainTime):
-		killGroup(l.cmd)
+		l.end()
 	}
 }
 
@@ -195,10 +195,10 @@ func (l *stdioLink) holdBack(room func() <-chan struct{}) {
 // left behind, lets the last output be read, and settles what was under way.
 func (l *stdioLink) wait() {
 	defer close(l.goneCh)
-	awaitExit(l.cmd)
+	awaitExit(l.cmd.Cmd)
 	close(l.exited)
 	killGroup(l.cmd) // the group outlives its leader
-	_ = l.cmd.Wait()
+	l.cmd.reap()
 	groupGone(l.cmd)
 	_ = l.out.SetReadDeadline(time.Now().Add(drainTime))
 	<-l.readDone
@@ -287,8 +287,12 @@ func (l *stdioLink) wasUseful() bool {
 func (l *stdioLink) room() <-chan struct{}   { return l.in.Room() }
 func (l *stdioLink) attend()                 {}
 func (l *stdioLink) speak(string)            {}
-func (l *stdioLink) settled()                { l.ready.Store(true) }
 func (l *stdioLink) closed() <-chan struct{} { return l.goneCh }
+
+func (l *stdioLink) settled() {
+	l.ready.Store(true)
+	l.spec.Reaper.note(l.cmd.Cmd)
+}
 
 // close ends the process in steps: its input ends, then it is asked, then it is
 // killed. A stopped process can do none of that and is killed at once.
@@ -305,6 +309,7 @@ func (l *stdioLink) endInput() {
 	go func() {
 		select {
 		case <-l.in.Idle():
+			l.cmd.remember()
 			_ = l.in.Close()
 		case <-l.exited:
 		case <-l.leaving:
@@ -318,6 +323,7 @@ func (l *stdioLink) end() {
 	case <-l.exited:
 	case <-time.After(drainTime):
 	}
+	l.cmd.remember() // what it has started outlives its exit
 	_ = l.in.Close()
 	if l.leaves(l.spec.Grace) {
 		return
@@ -342,7 +348,7 @@ func (l *stdioLink) leaves(grace time.Duration) bool {
 		case <-deadline.C:
 			return false
 		case <-look.C:
-			if stopped(l.cmd) {
+			if stopped(l.cmd.Cmd) {
 				killGroup(l.cmd)
 			}
 		}
