@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// A situation is something that happens between a client and a server, in which the
+// client gets all it wants.
+type situation struct {
+	id, name string
+	server   string // what it is made of
+	wait     time.Duration
+	// quick is the wait of a quick run, if a shorter one shows the same. Situations that
+	// would show nothing then are fullOnly.
+	quick    time.Duration
+	fullOnly bool
+	// alone is set for one that uses the processor for long.
+	alone bool
+	// play is called once for each side. It fails if the client lacks anything. errCannot
+	// in its error means that this machine cannot set the situation up.
+	play func(ctx context.Context, s *side) error
+}
+
+func (s *situation) waits(quick bool) time.Duration {
+	if quick && s.quick != 0 {
+		return s.quick
+	}
+	return s.wait
+}
+
+// A verdict is what became of a situation.
+type verdict string
+
+const (
+	held verdict = "held"
+	lost verdict = "MISSED" // something was missing
+	late verdict = "LATE"   // all came, too late
+	void verdict = "VOID"   // the bare client fails, too
+)
+
+// result is one situation, played.
+type result struct {
+	ID      string  `json:"id"`
+	Name    string  `json:"name"`
+	Server  string  `json:"server"`
+	Verdict verdict `json:"verdict"`
+	Direct  float64 `json:"direct_seconds"`
+	Through float64 `json:"through_seconds"`
+	Why     string  `json:"why,omitempty"`
+	Tries   int     `json:"tries"`
+
+	cannot bool
+}
+
+// unsure is true when another try may come out better: other load on the machine makes a
+// situation a little late, and can make a bare client fail.
+func (r *result) unsure() bool {
+	return r.Verdict == late && r.Through < 1.5*r.Direct+1 || r.Verdict == void && !r.cannot
+}
+
+// outcome is what one side came to.
+type outcome struct {
+	err  error
+	took time.Duration
+}
+
+// allowed is the time within which it has to succeed through us.
+func allowed(direct time.Duration) time.Duration { return direct*11/10 + 100*time.Millisecond }
+
+// judge compares the sides.
+func judge(s *situation, direct, through outcome) result {
+	r := result{ID: s.id, Name: s.name, Server: s.server, Direct: direct.took.Seconds(), Through: through.took.Seconds(), Tries: 1}
+	switch limit := allowed(direct.took); {
+	case direct.err != nil:
+		r.Verdict, r.Why, r.cannot = void, "direct: "+shorten(direct.err), errors.Is(direct.err, errCannot)
+	case through.err != nil:
+		r.Verdict, r.Why = lost, shorten(through.err)
+	case through.took > limit:
+		r.Verdict, r.Why = late, fmt.Sprintf("%.2f s allowed", limit.Seconds())
+	default:
+		r.Verdict = held
+	}
+	return r
+}
+
+// shorten makes one line of an error: some hold whole messages.
+func shorten(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > 220 {
+		text = text[:220] + " …"
+	}
+	return text
+}
+
+// play plays both sides, at once if together.
+func (w *world) play(ctx context.Context, s *situation, together bool) result {
+	limit := s.waits(w.quick)*3/2 + 40*time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	throughCtx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	if !together {
+		direct := w.playSide(ctx, s, false)
+		if direct.err != nil {
+			return judge(s, direct, outcome{})
+		}
+		defer time.AfterFunc(hopeless(direct.took), giveUp).Stop()
+		return judge(s, direct, w.playSide(throughCtx, s, true))
+	}
+	began := time.Now()
+	done := make(chan outcome, 1)
+	go func() { done <- w.playSide(throughCtx, s, true) }()
+	direct := w.playSide(ctx, s, false)
+	if direct.err != nil {
+		giveUp()
+	} else {
+		// A hang is known long before the time of the whole situation is over.
+		patience := hopeless(direct.took) - time.Since(began)
+		defer time.AfterFunc(patience, giveUp).Stop()
+	}
+	return judge(s, direct, <-done)
+}
+
+// hopeless is when a situation is given up that took so long directly.
+func hopeless(direct time.Duration) time.Duration { return direct*3/2 + 20*time.Second }
+
+func (w *world) playSide(ctx context.Context, situation *situation, through bool) outcome {
+	dir, err := os.MkdirTemp(w.dir, situation.id+"-")
+	if err != nil {
+		return outcome{err: err}
+	}
+	s := &side{world: w, through: through, wait: situation.waits(w.quick), dir: dir}
+	defer s.close()
+	s.clock()
+	err = situation.play(ctx, s)
+	o := outcome{err: err, took: time.Since(s.began)}
+	if s.took != 0 {
+		o.took = s.took
+	}
+	if err != nil && through {
+		o.err = fmt.Errorf("%w%s", err, s.said())
+	}
+	return o
+}
