@@ -33,6 +33,12 @@ func (s *situation) waits(quick bool) time.Duration {
 	return s.wait
 }
 
+// inFull leaves a situation out of quick runs.
+func inFull(s situation) situation {
+	s.fullOnly = true
+	return s
+}
+
 // A verdict is what became of a situation.
 type verdict string
 
@@ -54,13 +60,21 @@ type result struct {
 	Why     string  `json:"why,omitempty"`
 	Tries   int     `json:"tries"`
 
-	cannot bool
+	cannot   bool // be set up here
+	together bool // played beside others
 }
 
-// unsure is true when another try may come out better: other load on the machine makes a
-// situation a little late, and can make a bare client fail.
+// unsure is true when another try may come out better. Load on the machine can make a bare
+// client fail. It can make a situation late: very late beside all the others, a little when
+// it was played alone.
 func (r *result) unsure() bool {
-	return r.Verdict == late && r.Through < 1.5*r.Direct+1 || r.Verdict == void && !r.cannot
+	switch r.Verdict {
+	case void:
+		return !r.cannot
+	case late:
+		return r.together || r.Through < 1.5*r.Direct+1
+	}
+	return false
 }
 
 // outcome is what one side came to.
@@ -104,15 +118,16 @@ func (w *world) play(ctx context.Context, s *situation, together bool) result {
 	defer cancel()
 	throughCtx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
+	began := time.Now()
 	if !together {
 		direct := w.playSide(ctx, s, false)
 		if direct.err != nil {
 			return judge(s, direct, outcome{})
 		}
-		defer time.AfterFunc(hopeless(direct.took), giveUp).Stop()
+		took := time.Since(began)
+		defer time.AfterFunc(hopeless(took), giveUp).Stop()
 		return judge(s, direct, w.playSide(throughCtx, s, true))
 	}
-	began := time.Now()
 	done := make(chan outcome, 1)
 	go func() { done <- w.playSide(throughCtx, s, true) }()
 	direct := w.playSide(ctx, s, false)
@@ -120,10 +135,12 @@ func (w *world) play(ctx context.Context, s *situation, together bool) result {
 		giveUp()
 	} else {
 		// A hang is known long before the time of the whole situation is over.
-		patience := hopeless(direct.took) - time.Since(began)
-		defer time.AfterFunc(patience, giveUp).Stop()
+		took := time.Since(began)
+		defer time.AfterFunc(hopeless(took)-took, giveUp).Stop()
 	}
-	return judge(s, direct, <-done)
+	r := judge(s, direct, <-done)
+	r.together = true
+	return r
 }
 
 // hopeless is when a situation is given up that took so long directly.

@@ -30,6 +30,13 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == asDebugger {
+		if err := debug(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	o := program.Flags("shorter waits where they show the same, and no situation that needs a long one; under 45 s")
 	only := flag.String("only", "", "the situations to play, as beginnings of their `ids`, separated by commas")
 	list := flag.Bool("list", false, "list the situations")
@@ -79,12 +86,13 @@ func run(ctx context.Context, chosen []situation, quick, all bool, binary string
 		return nil, program.Failed, err
 	}
 	defer w.close()
+	fmt.Printf("%-22s %9s %9s\n", "situation", "direct", "through")
 	f := &figures{Rows: w.playAll(ctx, chosen)}
 	if ctx.Err() != nil {
-		return nil, program.Failed, ctx.Err()
+		return f, program.Failed, ctx.Err()
 	}
 	f.count(time.Since(began))
-	f.print(os.Stdout)
+	fmt.Printf("\nharm: %d situations: %d held, %d missed, %d void; %.0f s\n", len(f.Rows), f.Held, f.Missed, f.Void, f.Seconds)
 	switch {
 	case f.Missed > 0:
 		return f, program.Missed, nil
@@ -99,6 +107,11 @@ func run(ctx context.Context, chosen []situation, quick, all bool, binary string
 // situations.
 func (w *world) playAll(ctx context.Context, chosen []situation) []result {
 	results := make([]result, len(chosen))
+	first := func(i int, together bool) {
+		if results[i] = w.play(ctx, &chosen[i], together); !results[i].unsure() {
+			results[i].print()
+		}
+	}
 	var together, alone []int
 	for i, s := range chosen {
 		if s.alone {
@@ -111,19 +124,23 @@ func (w *world) playAll(ctx context.Context, chosen []situation) []result {
 	slices.SortStableFunc(together, func(a, b int) int { return cmp.Compare(chosen[b].waits(w.quick), chosen[a].waits(w.quick)) })
 	var wg sync.WaitGroup
 	for _, i := range together {
-		wg.Go(func() { results[i] = w.play(ctx, &chosen[i], true) })
+		wg.Go(func() { first(i, true) })
 		_ = sleep(ctx, startEvery)
 	}
 	for _, i := range alone {
-		results[i] = w.play(ctx, &chosen[i], false)
+		first(i, false)
 	}
 	wg.Wait()
 	for i := range chosen {
+		if !results[i].unsure() {
+			continue
+		}
 		for ctx.Err() == nil && results[i].unsure() && results[i].Tries < tries {
 			before := results[i].Tries
 			results[i] = w.play(ctx, &chosen[i], false)
 			results[i].Tries += before
 		}
+		results[i].print()
 	}
 	return results
 }
@@ -147,17 +164,16 @@ func (f *figures) count(took time.Duration) {
 	}
 }
 
-func (f *figures) print(out *os.File) {
-	fmt.Fprintf(out, "%-22s %9s %9s  %-7s %s\n", "situation", "direct", "through", "", "")
-	for _, r := range f.Rows {
-		through := fmt.Sprintf("%7.2f s", r.Through)
-		if r.Verdict == void {
-			through = ""
-		}
-		fmt.Fprintf(out, "%-22s %7.2f s %9s  %-7s %s (%s)\n", r.ID, r.Direct, through, r.Verdict, r.Name, r.Server)
-		if r.Why != "" {
-			fmt.Fprintf(out, "%22s %s\n", "", r.Why)
-		}
+// print writes the line of a situation that is decided.
+func (r *result) print() {
+	through := fmt.Sprintf("%7.2f s", r.Through)
+	if r.Verdict == void {
+		through = ""
 	}
-	fmt.Fprintf(out, "\nharm: %d situations: %d held, %d missed, %d void; %.0f s\n", len(f.Rows), f.Held, f.Missed, f.Void, f.Seconds)
+	why := ""
+	if r.Why != "" {
+		why = fmt.Sprintf("%44s  %s\n", "", r.Why)
+	}
+	// One write, since several may end at once.
+	fmt.Printf("%-22s %7.2f s %9s  %-7s %s (%s)\n%s", r.ID, r.Direct, through, r.Verdict, r.Name, r.Server, why)
 }

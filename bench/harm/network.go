@@ -21,8 +21,8 @@ import (
 // networks are about what happens between a client and a server over HTTP.
 func networks() []situation {
 	const long = 60 * time.Second
-	overTLS := func(id, name, server string, era2026 bool, flags ...string) situation {
-		return situation{id: id, name: name, server: server, wait: long, quick: 12 * time.Second, play: func(ctx context.Context, s *side) error {
+	overTLS := func(id, name, server string, era2026, fullOnly bool, flags ...string) situation {
+		return situation{id: id, name: name, server: server, wait: long, quick: 12 * time.Second, fullOnly: fullOnly, play: func(ctx context.Context, s *side) error {
 			argv := append([]string{s.gosdk, "-http", "ADDR", "-cert", s.certs.Cert, "-key", s.certs.Key}, flags...)
 			url, _, err := s.serve(ctx, "https", argv...)
 			if err != nil {
@@ -48,13 +48,12 @@ func networks() []situation {
 			return play(ctx, s, c)
 		}}
 	}
-	waiting := func(ctx context.Context, s *side, c *conn) error { return oneCall1(ctx, s, c) }
 	return []situation{
-		overTLS("tls.h1", "a silent call of 60 s over HTTP/1.1 with TLS, era 2025-11-25", goSDK+", HTTP/1.1", false, "-h1"),
-		overTLS("tls.h2", "a silent call of 60 s over HTTP/2 with TLS, era 2025-11-25", goSDK+", HTTP/2", false),
-		overTLS("tls.h1.modern", "a silent call of 60 s over HTTP/1.1 with TLS, era 2026-07-28", goSDK+", HTTP/1.1", true, "-h1", "-stateless"),
-		overTLS("tls.h2.modern", "a silent call of 60 s over HTTP/2 with TLS, era 2026-07-28", goSDK+", HTTP/2", true, "-stateless"),
-		odd("http.get-hangs", "GET is never answered, a call of 20 s", 20*time.Second, 8*time.Second, waiting, "-get-hangs"),
+		overTLS("tls.h1", "a silent call of 60 s over HTTP/1.1 with TLS, era 2025-11-25", goSDK+", HTTP/1.1", false, true, "-h1"),
+		overTLS("tls.h2", "a silent call of 60 s over HTTP/2 with TLS, era 2025-11-25", goSDK+", HTTP/2", false, false),
+		overTLS("tls.h1.modern", "a silent call of 60 s over HTTP/1.1 with TLS, era 2026-07-28", goSDK+", HTTP/1.1", true, true, "-h1", "-stateless"),
+		overTLS("tls.h2.modern", "a silent call of 60 s over HTTP/2 with TLS, era 2026-07-28", goSDK+", HTTP/2", true, false, "-stateless"),
+		odd("http.get-hangs", "GET is never answered, a call of 20 s", 20*time.Second, 8*time.Second, oneOpenCall, "-get-hangs"),
 		odd("http.closes", "each connection serves one request, 40 calls in a row", 0, 0, func(ctx context.Context, _ *side, c *conn) error {
 			for i := range 40 {
 				if err := works(ctx, c, "wait"); err != nil {
@@ -66,10 +65,10 @@ func networks() []situation {
 			}
 			return nil
 		}, "-closes"),
-		odd("http.trickle", "the body of a reply comes in pieces, 4 s apart", 40*time.Second, 0, func(ctx context.Context, _ *side, c *conn) error {
+		inFull(odd("http.trickle", "the body of a reply comes in ten pieces, 4 s apart", 40*time.Second, 0, func(ctx context.Context, _ *side, c *conn) error {
 			return works(ctx, c, "wait")
-		}, "-trickle", "4s"),
-		odd("http.one", "a server that does one thing at a time runs a call of 60 s", long, 12*time.Second, waiting, "-one-thing"),
+		}, "-trickle", "4s")),
+		odd("http.one", "a server that does one thing at a time runs a call of 60 s", long, 12*time.Second, oneOpenCall, "-one-thing"),
 		{id: "outage.call", name: "no packet passes for 20 s during a call", server: goSDK + ", HTTP/1.1", wait: 20 * time.Second, fullOnly: true,
 			play: func(ctx context.Context, s *side) error { return outage(ctx, s, true) }},
 		{id: "outage.idle", name: "no packet passes for 20 s, a call is made meanwhile", server: goSDK + ", HTTP/1.1", wait: 20 * time.Second, fullOnly: true,
@@ -77,8 +76,8 @@ func networks() []situation {
 	}
 }
 
-// oneCall1 makes one call of the situation's time on an open connection.
-func oneCall1(ctx context.Context, s *side, c *conn) error {
+// oneOpenCall makes one call of the situation's time on an open connection.
+func oneOpenCall(ctx context.Context, s *side, c *conn) error {
 	return expect(ctx, []*raw.Pending{c.call("wait", `"key":"0","seconds":`+secs(s.wait))}, func(int) string { return "done 0" })
 }
 
@@ -141,10 +140,7 @@ func newNetwork(ctx context.Context, s *side) (*network, error) {
 			return nil, err
 		}
 		*pid = c.PID()
-		s.mu.Lock()
-		s.children = append(s.children, c)
-		s.mu.Unlock()
-		s.atEnd(func() { _ = syscall.Kill(c.PID(), syscall.SIGKILL) })
+		s.adopt(c)
 	}
 	steps := []struct {
 		in      int
@@ -194,9 +190,7 @@ func (n *network) serve(ctx context.Context, s *side) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	s.mu.Lock()
-	s.children = append(s.children, c)
-	s.mu.Unlock()
+	s.adopt(c)
 	for {
 		conn, err := n.dial(ctx, "tcp", serverAddress)
 		if err == nil {

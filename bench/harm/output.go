@@ -45,16 +45,16 @@ func outputs() []situation {
 	return []situation{
 		logging("log.json", "JSON log lines on stdout during a call", 0.2, `{"level":"info","msg":"still working","time":"2026-11-15T10:00:00Z"}`),
 		logging("log.error", `a log line that holds "error"`, 10, `{"level":"info","msg":"query ok","error":null}`),
-		logging("log.result", `a log line that holds "result"`, 10, `{"event":"cache","id":null,"result":{"rows":3}}`),
+		inFull(logging("log.result", `a log line that holds "result"`, 10, `{"event":"cache","id":null,"result":{"rows":3}}`)),
 		logging("log.text", "a line on stdout that quotes a reply", 10, `fetched {"jsonrpc":"2.0","id":1,"result":{}} from the cache`),
-		logging("log.half", "half a message on stdout", 10, `{"jsonrpc":"2.0","id":1,"result":{"content":[`),
+		inFull(logging("log.half", "half a message on stdout", 10, `{"jsonrpc":"2.0","id":1,"result":{"content":[`)),
 		habit("answers.null", "notifications are answered with a result and id null", "-answers", "null"),
-		habit("answers.error", "notifications are answered with an error and id null", "-answers", "error"),
+		inFull(habit("answers.error", "notifications are answered with an error and id null", "-answers", "error")),
 		habit("ids.float", "ids come back as 3.0", "-floats"),
-		habit("ends.crlf", "lines end with CR LF", "-crlf"),
-		habit("replies.twice", "each reply comes twice", "-twice"),
-		habit("replies.reverse", "replies come in reverse order", "-reverse", "4"),
-		{id: "big.paused", name: "10 replies of 20 MB, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, alone: true,
+		inFull(habit("ends.crlf", "lines end with CR LF", "-crlf")),
+		inFull(habit("replies.twice", "each reply comes twice", "-twice")),
+		inFull(habit("replies.reverse", "replies come in reverse order", "-reverse", "4")),
+		{id: "big.paused", name: "10 replies of 20 MB, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, quick: 2 * time.Second, alone: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.odd)
 				return bigReplies(ctx, s, c, err, 10)
@@ -82,11 +82,11 @@ func outputs() []situation {
 				call := c.call("echo", `"text":"`+strings.Repeat("y", 20*megabyte)+`"`)
 				return expect(ctx, []*raw.Pending{call}, func(int) string { return fmt.Sprint(20 * megabyte) })
 			}},
-		{id: "notes.paused", name: "200,000 notifications, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, alone: true,
+		{id: "notes.paused", name: "300,000 notifications, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, quick: 2 * time.Second, alone: true,
 			play: func(ctx context.Context, s *side) error {
-				count := 200_000
+				count := 300_000
 				if s.quick {
-					count = 50_000
+					count = 100_000
 				}
 				c, err := s.stdio(s.odd)
 				return notified(ctx, s, c, err, count)
@@ -109,7 +109,7 @@ func outputs() []situation {
 				call := c.call("stderr", fmt.Sprintf(`"key":"0","bytes":%d`, 64*megabyte))
 				return expect(ctx, []*raw.Pending{call}, func(int) string { return "done 0" })
 			}},
-		{id: "pipe.full", name: "400 calls of 64 KB to a server that writes 256 KB for each before it reads on", server: byHand, wait: 3 * time.Second, alone: true,
+		{id: "pipe.full", name: "400 calls of 64 KB to a server that writes 256 KB for each before it reads on", server: byHand, wait: 3 * time.Second, alone: true, fullOnly: true,
 			play: fullPipe},
 		{id: "eof.queue", name: "stdin is closed with 20 calls unread, all are answered", server: pythonHand, wait: 2 * time.Second,
 			play: func(ctx context.Context, s *side) error {
@@ -139,8 +139,7 @@ func bigReplies(ctx context.Context, s *side, c *conn, err error, n int) error {
 	if err != nil {
 		return err
 	}
-	whole := strings.Repeat("x", 20*megabyte)
-	return expect(ctx, calls, func(int) string { return whole })
+	return expectBig(ctx, calls, 20*megabyte)
 }
 
 // notified has count notifications sent to a reader that pauses, and counts them.
@@ -186,8 +185,7 @@ func fullPipe(ctx context.Context, s *side) error {
 	}
 	select {
 	case sent := <-calls:
-		whole := strings.Repeat("x", 256<<10)
-		return expect(ctx, sent, func(int) string { return whole })
+		return expectBig(ctx, sent, 256<<10)
 	case <-ctx.Done():
 		return fmt.Errorf("the calls could not be written: %w", ctx.Err())
 	}

@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -68,7 +66,7 @@ func processes() []situation {
 				c, err := s.web(url)
 				return halted(ctx, s, c, err, trace, "block", false)
 			}},
-		{id: "stopped.call", name: "SIGSTOP in a call, SIGCONT after 60 s", server: typescript, wait: long, quick: 12 * time.Second,
+		{id: "stopped.call", name: "SIGSTOP in a call, SIGCONT after 60 s", server: typescript, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.node...)
 				return halted(ctx, s, c, err, stop, "block", true)
@@ -84,9 +82,8 @@ func processes() []situation {
 				if err := opened(ctx, c, err, ""); err != nil {
 					return err
 				}
-				whole := strings.Repeat("x", 20*megabyte)
-				call := c.call("big", fmt.Sprintf(`"bytes":%d`, len(whole)))
-				return expect(ctx, []*raw.Pending{call}, func(int) string { return whole })
+				call := c.call("big", fmt.Sprintf(`"bytes":%d`, 20*megabyte))
+				return expectBig(ctx, []*raw.Pending{call}, 20*megabyte)
 			}},
 		{id: "exit.each", name: "the server exits after every call, the client starts it again, 10 times", server: byHand, play: startedAgain},
 		{id: "exit.http", name: "a process of its own for each of 12 calls over HTTP", server: byHand + ", HTTP/1.1",
@@ -274,42 +271,6 @@ func halted(ctx context.Context, s *side, c *conn, err error, hold func(pid int,
 		err = fmt.Errorf("process %s answers instead of %s", after, text)
 	}
 	return err
-}
-
-// trace holds a process and all its threads as a debugger does: state t.
-func trace(pid int, until <-chan struct{}) error {
-	// Only the thread that attached may detach.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	if err != nil {
-		return err
-	}
-	var traced []int
-	for _, task := range tasks {
-		tid, err := strconv.Atoi(filepath.Base(task))
-		if err != nil {
-			return err
-		}
-		if err := unix.PtraceAttach(tid); err != nil {
-			if len(traced) == 0 {
-				return fmt.Errorf("%w: ptrace: %v", errCannot, err)
-			}
-			continue // a thread that has just ended
-		}
-		traced = append(traced, tid)
-		var status unix.WaitStatus
-		if _, err := unix.Wait4(tid, &status, unix.WALL, nil); err != nil {
-			return err
-		}
-	}
-	<-until
-	for _, tid := range traced {
-		if err := unix.PtraceDetach(tid); err != nil {
-			return fmt.Errorf("the process that was held is gone: %w", err)
-		}
-	}
-	return nil
 }
 
 // stop holds a process as Ctrl-Z or a sleeping laptop does.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -139,6 +140,13 @@ func (s *side) env() []string {
 	return append(os.Environ(), "HARM_SIDE="+s.dir, "HARM_OWN=own value", "HOME="+s.dir, "SSL_CERT_FILE="+s.certs.CA)
 }
 
+// adopt makes a process the side's own, to be ended with it.
+func (s *side) adopt(c *child.Child) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.children = append(s.children, c)
+}
+
 // atEnd has f called when the situation is over.
 func (s *side) atEnd(f func()) {
 	s.mu.Lock()
@@ -151,12 +159,21 @@ func (s *side) close() {
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		s.closers[i]()
 	}
+	for _, c := range s.children {
+		select {
+		case <-c.Exited():
+		default: // not reaped, so the id is still its own
+			_ = syscall.Kill(c.PID(), syscall.SIGKILL)
+		}
+	}
 	left, _ := child.Marked("HARM_SIDE=" + s.dir + "\x00")
 	for _, p := range left {
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}
 	for _, c := range s.children {
 		<-c.Exited()
+		c.Stdin.Close()
+		c.Stdout.Close()
 	}
 }
 
@@ -181,9 +198,7 @@ func (s *side) start(argv []string, prepare func(*exec.Cmd)) (*child.Child, erro
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.children = append(s.children, c)
-	s.mu.Unlock()
+	s.adopt(c)
 	if s.through {
 		s.proxy = c
 	}
@@ -271,10 +286,7 @@ func (s *side) serve(ctx context.Context, scheme string, argv ...string) (string
 	if err != nil {
 		return "", nil, err
 	}
-	s.mu.Lock()
-	s.children = append(s.children, c)
-	s.mu.Unlock()
-	s.atEnd(func() { _ = syscall.Kill(c.PID(), syscall.SIGKILL) })
+	s.adopt(c)
 	s.clock()
 	return scheme + "://" + addr + "/mcp", c, nil
 }
@@ -385,6 +397,23 @@ func expect(ctx context.Context, calls []*raw.Pending, want func(i int) string) 
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d calls: %w", bad, len(calls), first)
+	}
+	return nil
+}
+
+// expectBig waits for replies whose text is size bytes of x. It does not parse them again: with
+// 20 MB each that would take longer than what is measured.
+func expectBig(ctx context.Context, calls []*raw.Pending, size int) error {
+	whole := bytes.Repeat([]byte("x"), size)
+	for i, call := range calls {
+		reply, err := call.Reply(ctx)
+		if err != nil {
+			return fmt.Errorf("reply %d of %d: %w", i+1, len(calls), err)
+		}
+		at := bytes.Index(reply, []byte(`"xx`)) + 1
+		if at == 0 || len(reply) <= at+size || !bytes.Equal(reply[at:at+size], whole) || reply[at+size] != '"' {
+			return fmt.Errorf("reply %d of %d: %d bytes, %.200s", i+1, len(calls), len(reply), reply)
+		}
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func slows() []situation {
 				c, err := s.web(url)
 				return oneCall(ctx, s, c, err, "wait")
 			}},
-		{id: "slow.json", name: "a call of 60 s over HTTP, not even headers", server: typescript + ", HTTP/1.1", wait: long, quick: 12 * time.Second,
+		{id: "slow.json", name: "a call of 60 s over HTTP, not even headers", server: typescript + ", HTTP/1.1", wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				url, _, err := s.serve(ctx, "http", with(s.node, "--http", "ADDR", "--json")...)
 				if err != nil {
@@ -84,7 +84,7 @@ func slows() []situation {
 				c, err := s.web(url)
 				return oneCall(ctx, s, c, err, "block")
 			}},
-		{id: "block.http.queue", name: "execFileSync for 60 s over HTTP, two more calls behind it", server: typescript + ", HTTP/1.1", wait: long, quick: 12 * time.Second,
+		{id: "block.http.queue", name: "execFileSync for 60 s over HTTP, two more calls behind it", server: typescript + ", HTTP/1.1", wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				url, _, err := s.serve(ctx, "http", with(s.node, "--http", "ADDR", "--json")...)
 				if err != nil {
@@ -129,7 +129,7 @@ func slows() []situation {
 				}
 				return nil
 			}},
-		{id: "progress.stdio", name: "a call of 60 s with progress each second", server: typescript, wait: long, quick: 8 * time.Second,
+		{id: "progress.stdio", name: "a call of 60 s with progress each second", server: typescript, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.node...)
 				return progressing(ctx, s, c, err)
@@ -162,7 +162,7 @@ func slows() []situation {
 				c, err := s.stdio(s.node...)
 				return question(ctx, s, c, err)
 			}},
-		{id: "question.http", name: "a person takes 45 s to answer a tool's question, over HTTP", server: goSDK + ", HTTP/1.1", wait: 45 * time.Second, quick: 12 * time.Second,
+		{id: "question.http", name: "a person takes 45 s to answer a tool's question, over HTTP", server: goSDK + ", HTTP/1.1", wait: 45 * time.Second, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				url, _, err := s.serve(ctx, "http", s.gosdk, "-http", "ADDR")
 				if err != nil {

@@ -28,29 +28,29 @@ func situations() []situation {
 
 // starts are about servers that take long to start, and clients that do not wait.
 func starts() []situation {
-	const minute = 75 * time.Second
+	const long = 75 * time.Second
 	return []situation{
-		{id: "start.python", name: "the start takes 75 s", server: pythonHand, wait: minute, fullOnly: true,
+		{id: "start.python", name: "the start takes 75 s", server: pythonHand, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(with(s.python, "--start", secs(s.wait))...)
 				return opened(ctx, c, err, "block")
 			}},
-		{id: "start.typescript", name: "the start takes 75 s", server: typescript, wait: minute, fullOnly: true,
+		{id: "start.typescript", name: "the start takes 75 s", server: typescript, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(with(s.node, "--start", secs(s.wait))...)
 				return opened(ctx, c, err, "wait")
 			}},
-		{id: "start.modern", name: "the start takes 75 s, era 2026-07-28", server: goSDK, wait: minute, fullOnly: true,
+		{id: "start.modern", name: "the start takes 75 s, era 2026-07-28", server: goSDK, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.gosdk, "-start", s.wait.String())
 				return opened(ctx, modern(c), err, "wait")
 			}},
-		{id: "start.greeting", name: "initialize is answered after 75 s", server: byHand, wait: minute, fullOnly: true,
+		{id: "start.greeting", name: "initialize is answered after 75 s", server: byHand, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.odd, "-greet", s.wait.String())
 				return opened(ctx, c, err, "wait")
 			}},
-		{id: "start.greeting.http", name: "initialize over HTTP is answered after 75 s", server: byHand + ", HTTP/1.1", wait: minute, quick: 12 * time.Second,
+		{id: "start.greeting.http", name: "initialize over HTTP is answered after 75 s", server: byHand + ", HTTP/1.1", wait: long, quick: 12 * time.Second,
 			play: func(ctx context.Context, s *side) error {
 				url, _, err := s.serve(ctx, "http", s.odd, "-http", "ADDR", "-greet", s.wait.String())
 				if err != nil {
