@@ -211,27 +211,27 @@ func (n *network) connect(s *side, url string) (*conn, error) {
 
 // dial connects from the client's namespace. A socket stays in the namespace of the thread
 // that made it.
-func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	type dialled struct {
-		conn net.Conn
-		err  error
+func (n *network) dial(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, err
 	}
-	done := make(chan dialled, 1)
-	go func() {
-		// Never unlocked: the thread ends with the goroutine, and with it its namespace.
-		runtime.LockOSThread()
-		ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", n.client))
-		if err == nil {
-			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
-			ns.Close()
-		}
-		if err != nil {
-			done <- dialled{err: err}
-			return
-		}
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		done <- dialled{conn, err}
-	}()
-	d := <-done
-	return d.conn, d.err
+	defer home.Close()
+	away, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", n.client))
+	if err != nil {
+		return nil, err
+	}
+	defer away.Close()
+	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+		return nil, err
+	}
+	conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+	// The thread has to come back and go on: it may be the one that started a child, which
+	// the kernel would end with it.
+	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		panic(back) // everything from here on would be in the wrong network
+	}
+	return conn, err
 }
