@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,11 +20,23 @@ type situation struct {
 	// would show nothing then are fullOnly.
 	quick    time.Duration
 	fullOnly bool
+	// slowStart is set for one whose connection takes long to open.
+	slowStart bool
 	// alone is set for one that uses the processor for long.
 	alone bool
 	// play is called once for each side. It fails if the client lacks anything. errCannot
 	// in its error means that this machine cannot set the situation up.
 	play func(ctx context.Context, s *side) error
+
+	opened chan struct{} // gets something from each side once it is connected; may be nil
+}
+
+// isOpen tells that one side is connected.
+func (s *situation) isOpen() {
+	select {
+	case s.opened <- struct{}{}:
+	default:
+	}
 }
 
 func (s *situation) waits(quick bool) time.Duration {
@@ -152,6 +165,9 @@ func (w *world) playSide(ctx context.Context, situation *situation, through bool
 		return outcome{err: err}
 	}
 	s := &side{world: w, through: through, wait: situation.waits(w.quick), dir: dir}
+	var once sync.Once
+	s.opened = func() { once.Do(situation.isOpen) }
+	defer s.opened()
 	defer s.close()
 	s.clock()
 	err = situation.play(ctx, s)

@@ -120,12 +120,16 @@ func (w *world) playAll(ctx context.Context, chosen []situation) []result {
 			together = append(together, i)
 		}
 	}
-	// The longest first. Starting is what takes the processor, so they start one after another.
+	// The longest first. Starting is what takes the processor, so the next waits until one is open.
 	slices.SortStableFunc(together, func(a, b int) int { return cmp.Compare(chosen[b].waits(w.quick), chosen[a].waits(w.quick)) })
 	var wg sync.WaitGroup
 	for _, i := range together {
+		s := &chosen[i]
+		s.opened = make(chan struct{}, 2)
 		wg.Go(func() { first(i, true) })
-		_ = sleep(ctx, startEvery)
+		if !s.slowStart {
+			s.awaitOpen(ctx)
+		}
 	}
 	for _, i := range alone {
 		first(i, false)
@@ -145,10 +149,22 @@ func (w *world) playAll(ctx context.Context, chosen []situation) []result {
 	return results
 }
 
-const (
-	startEvery = 150 * time.Millisecond
-	tries      = 3 // for one that is late or void
-)
+// tries are for one that is late or void.
+const tries = 3
+
+// awaitOpen waits until both sides are connected, or have failed to be.
+func (s *situation) awaitOpen(ctx context.Context) {
+	patience := time.After(20 * time.Second)
+	for range 2 {
+		select {
+		case <-s.opened:
+		case <-patience:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 func (f *figures) count(took time.Duration) {
 	f.Seconds = took.Seconds()

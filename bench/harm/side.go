@@ -125,6 +125,7 @@ type side struct {
 	dir     string        // its own working folder
 	began   time.Time
 	took    time.Duration // set by a situation that measures by itself
+	opened  func()        // tells that the client is connected
 
 	proxy *child.Child // mcpmend
 
@@ -228,7 +229,7 @@ func (s *side) pipe(prepare func(*exec.Cmd), argv []string) (*conn, error) {
 		_, err := c.Hangup()
 		return err
 	})
-	return &conn{Client: client, child: c, gate: g}, nil
+	return &conn{Client: client, child: c, gate: g, opened: s.opened}, nil
 }
 
 // web connects to a server at url: directly over HTTP, or on the stdio of mcpmend.
@@ -273,7 +274,7 @@ func (s *side) direct(url string, dial func(context.Context, string, string) (ne
 			return gatedConn{c, g.reader(c)}, nil
 		},
 	}, url)
-	return &conn{Client: client, gate: g}, nil
+	return &conn{Client: client, gate: g, opened: s.opened}, nil
 }
 
 // serve starts a server over HTTP, with ADDR in argv replaced, and returns its URL. The
@@ -340,6 +341,7 @@ type conn struct {
 	child  *child.Child // nil over HTTP
 	gate   *gate
 	modern bool
+	opened func()
 	last   atomic.Int64
 }
 
@@ -347,9 +349,11 @@ type conn struct {
 func (c *conn) open(ctx context.Context) error {
 	if c.modern {
 		_, err := resultOf(c.ask("server/discover", "{"+raw.ModernMeta+"}").Reply(ctx))
+		c.opened()
 		return err
 	}
 	_, err := resultOf(c.Handshake(ctx))
+	c.opened()
 	return err
 }
 

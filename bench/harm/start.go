@@ -30,27 +30,27 @@ func situations() []situation {
 func starts() []situation {
 	const long = 75 * time.Second
 	return []situation{
-		{id: "start.python", name: "the start takes 75 s", server: pythonHand, wait: long, fullOnly: true,
+		{id: "start.python", name: "the start takes 75 s", server: pythonHand, slowStart: true, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(with(s.python, "--start", secs(s.wait))...)
 				return opened(ctx, c, err, "block")
 			}},
-		{id: "start.typescript", name: "the start takes 75 s", server: typescript, wait: long, fullOnly: true,
+		{id: "start.typescript", name: "the start takes 75 s", server: typescript, slowStart: true, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(with(s.node, "--start", secs(s.wait))...)
 				return opened(ctx, c, err, "wait")
 			}},
-		{id: "start.modern", name: "the start takes 75 s, era 2026-07-28", server: goSDK, wait: long, fullOnly: true,
+		{id: "start.modern", name: "the start takes 75 s, era 2026-07-28", server: goSDK, slowStart: true, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.gosdk, "-start", s.wait.String())
 				return opened(ctx, modern(c), err, "wait")
 			}},
-		{id: "start.greeting", name: "initialize is answered after 75 s", server: byHand, wait: long, fullOnly: true,
+		{id: "start.greeting", name: "initialize is answered after 75 s", server: byHand, slowStart: true, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.odd, "-greet", s.wait.String())
 				return opened(ctx, c, err, "wait")
 			}},
-		{id: "start.greeting.http", name: "initialize over HTTP is answered after 75 s", server: byHand + ", HTTP/1.1", wait: long, quick: 12 * time.Second,
+		{id: "start.greeting.http", name: "initialize over HTTP is answered after 75 s", server: byHand + ", HTTP/1.1", slowStart: true, wait: long, quick: 12 * time.Second,
 			play: func(ctx context.Context, s *side) error {
 				url, _, err := s.serve(ctx, "http", s.odd, "-http", "ADDR", "-greet", s.wait.String())
 				if err != nil {
@@ -59,7 +59,7 @@ func starts() []situation {
 				c, err := s.web(url)
 				return opened(ctx, c, err, "wait")
 			}},
-		{id: "start.wrapped", name: "a shell prints a banner for 20 s before the server", server: byHand, wait: 20 * time.Second, quick: 6 * time.Second,
+		{id: "start.wrapped", name: "a shell prints a banner for 20 s before the server", server: byHand, slowStart: true, wait: 20 * time.Second, quick: 6 * time.Second,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio("sh", "-c", fmt.Sprintf(`echo "Installing ..."; sleep %s; echo "added 12 packages in 20s"; exec "$0"`, secs(s.wait)), s.odd)
 				return opened(ctx, c, err, "wait")
