@@ -84,12 +84,8 @@ func outputs() []situation {
 			}},
 		{id: "notes.paused", name: "300,000 notifications, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, quick: 2 * time.Second, alone: true,
 			play: func(ctx context.Context, s *side) error {
-				count := 300_000
-				if s.quick {
-					count = 100_000
-				}
 				c, err := s.stdio(s.odd)
-				return notified(ctx, s, c, err, count)
+				return notified(ctx, s, c, err, 300_000)
 			}},
 		{id: "notes.http", name: "20,000 notifications over HTTP, the reader pauses for 4 s", server: goSDK + ", HTTP/1.1", wait: 4 * time.Second, alone: true, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {

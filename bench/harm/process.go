@@ -38,7 +38,7 @@ func processes() []situation {
 			}},
 		{id: "terminal", name: "a tool asks for a PIN on the terminal", server: byHand, play: atTerminal},
 		{id: "environment", name: "folder, variables and arguments are the client's", server: byHand, play: inPlace},
-		{id: "debugger.call", name: "held by a debugger for 60 s in a call", server: pythonHand, wait: long, fullOnly: true,
+		{id: "debugger.call", name: "held by a debugger for 60 s in a call, another comes meanwhile", server: pythonHand, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.python...)
 				return halted(ctx, s, c, err, trace, "block", true)
@@ -66,7 +66,7 @@ func processes() []situation {
 				c, err := s.web(url)
 				return halted(ctx, s, c, err, trace, "block", false)
 			}},
-		{id: "stopped.call", name: "SIGSTOP in a call, SIGCONT after 60 s", server: typescript, wait: long, fullOnly: true,
+		{id: "stopped.call", name: "SIGSTOP in a call, another comes, SIGCONT after 60 s", server: typescript, wait: long, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.node...)
 				return halted(ctx, s, c, err, stop, "block", true)
@@ -226,51 +226,46 @@ func inPlace(ctx context.Context, s *side) error {
 	return expect(ctx, []*raw.Pending{c.call("where", "")}, func(int) string { return want })
 }
 
-// halted holds the server's process for the situation's time, with a call of 3 s that runs
-// already or with one that comes while it is held. The same process has to answer.
+// halted holds the server's process for the situation's time. A call comes meanwhile; if
+// inCall another one runs already. The same process has to answer.
 func halted(ctx context.Context, s *side, c *conn, err error, hold func(pid int, until <-chan struct{}) error, tool string, inCall bool) error {
 	if err := opened(ctx, c, err, ""); err != nil {
 		return err
 	}
-	text, err := c.do(ctx, "pid", "")
-	if err != nil {
-		return err
+	var calls []*raw.Pending
+	start := func() error {
+		calls = append(calls, c.call(tool, fmt.Sprintf(`"key":"%d","seconds":2`, len(calls))))
+		return sleep(ctx, time.Second) // by then it has been read, if anybody reads
 	}
-	pid, err := strconv.Atoi(text)
-	if err != nil {
-		return err
-	}
-	start := func() *raw.Pending { return c.call(tool, `"key":"0","seconds":3`) }
-	var call *raw.Pending
-	if inCall {
-		call = start()
-		if err := sleep(ctx, time.Second); err != nil {
+	return samePID(ctx, c, func() error {
+		text, err := c.do(ctx, "pid", "")
+		if err != nil {
 			return err
 		}
-	}
-	until, held := make(chan struct{}), make(chan error, 1)
-	go func() { held <- hold(pid, until) }()
-	if !inCall {
-		if err := sleep(ctx, time.Second); err != nil {
-			close(until)
-			<-held
+		pid, err := strconv.Atoi(text)
+		if err != nil {
 			return err
 		}
-		call = start()
-	}
-	err = sleep(ctx, s.wait)
-	close(until)
-	if err := cmp.Or(<-held, err); err != nil {
-		return err
-	}
-	if err := expect(ctx, []*raw.Pending{call}, func(int) string { return "done 0" }); err != nil {
-		return err
-	}
-	after, err := c.do(ctx, "pid", "")
-	if err == nil && after != text {
-		err = fmt.Errorf("process %s answers instead of %s", after, text)
-	}
-	return err
+		if inCall {
+			if err := start(); err != nil {
+				return err
+			}
+		}
+		until, held := make(chan struct{}), make(chan error, 1)
+		go func() { held <- hold(pid, until) }()
+		err = sleep(ctx, time.Second)
+		if err == nil {
+			err = start()
+		}
+		if err == nil {
+			err = sleep(ctx, s.wait)
+		}
+		close(until)
+		if err := cmp.Or(<-held, err); err != nil {
+			return err
+		}
+		return expect(ctx, calls, func(i int) string { return fmt.Sprint("done ", i) })
+	})
 }
 
 // stop holds a process as Ctrl-Z or a sleeping laptop does.

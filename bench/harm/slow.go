@@ -59,6 +59,9 @@ func slows() []situation {
 					return err
 				}
 				calls := []*raw.Pending{c.call("block", `"key":"0","seconds":`+secs(s.wait))}
+				if err := sleep(ctx, time.Second); err != nil { // by then the call has been read
+					return err
+				}
 				ping := c.ask("ping", "{}")
 				if err := expect(ctx, calls, func(int) string { return "done 0" }); err != nil {
 					return err

@@ -75,7 +75,7 @@ func starts() []situation {
 				}
 				return works(ctx, c, "block")
 			}},
-		{id: "burst.64", name: "64 parallel calls of 3 s right after the start", server: byHand, wait: 3 * time.Second, alone: true,
+		{id: "burst.64", name: "64 parallel calls of 3 s right after the start", server: byHand, wait: 3 * time.Second, alone: true, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.odd)
 				return burst(ctx, s, c, err, 64)

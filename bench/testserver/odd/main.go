@@ -186,7 +186,7 @@ func (s *server) tool(name string, a arguments, token json.RawMessage) (string, 
 		return strconv.Itoa(len(a.Text)), nil
 	case "notes":
 		for i := range a.Count {
-			s.note(i, token)
+			s.line(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":"%0200d"}}`, token, i+1, 0)
 		}
 	case "stderr":
 		line := strings.Repeat("e", 1000) + "\n"
@@ -213,14 +213,6 @@ func (s *server) tool(name string, a arguments, token json.RawMessage) (string, 
 		return "", fmt.Errorf("no tool %s", name)
 	}
 	return "done " + a.Key, nil
-}
-
-func (s *server) note(i int, token json.RawMessage) {
-	if token != nil {
-		s.line(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, token, i+1)
-		return
-	}
-	s.line(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"n":%d,"pad":"%0100d"}}}`, i+1, 0)
 }
 
 func (s *server) id(r *request) string {
