@@ -82,10 +82,10 @@ func outputs() []situation {
 				call := c.call("echo", `"text":"`+strings.Repeat("y", 20*megabyte)+`"`)
 				return expect(ctx, []*raw.Pending{call}, func(int) string { return fmt.Sprint(20 * megabyte) })
 			}},
-		{id: "notes.paused", name: "300,000 notifications, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, quick: 2 * time.Second, alone: true,
+		{id: "notes.paused", name: "150,000 notifications, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, quick: 2 * time.Second, alone: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.odd)
-				return notified(ctx, s, c, err, 300_000)
+				return notified(ctx, s, c, err, 150_000)
 			}},
 		{id: "notes.http", name: "20,000 notifications over HTTP, the reader pauses for 4 s", server: goSDK + ", HTTP/1.1", wait: 4 * time.Second, alone: true, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {

@@ -185,9 +185,7 @@ func (s *server) tool(name string, a arguments, token json.RawMessage) (string, 
 	case "echo":
 		return strconv.Itoa(len(a.Text)), nil
 	case "notes":
-		for i := range a.Count {
-			s.line(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":"%0200d"}}`, token, i+1, 0)
-		}
+		s.notes(a.Count, token)
 	case "stderr":
 		line := strings.Repeat("e", 1000) + "\n"
 		for range a.Bytes / len(line) {
@@ -213,6 +211,16 @@ func (s *server) tool(name string, a arguments, token json.RawMessage) (string, 
 		return "", fmt.Errorf("no tool %s", name)
 	}
 	return "done " + a.Key, nil
+}
+
+// notes sends that many notifications, as fast as they are taken.
+func (s *server) notes(count int, token json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pad := strings.Repeat("n", 500)
+	for i := range count {
+		fmt.Fprintf(s.out, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":%q}}`+"\n", token, i+1, pad)
+	}
 }
 
 func (s *server) id(r *request) string {
