@@ -82,18 +82,27 @@ func outputs() []situation {
 				call := c.call("echo", `"text":"`+strings.Repeat("y", 20*megabyte)+`"`)
 				return expect(ctx, []*raw.Pending{call}, func(int) string { return fmt.Sprint(20 * megabyte) })
 			}},
-		{id: "notes.paused", name: "150,000 notifications, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, quick: 2 * time.Second, alone: true,
+		{id: "notes.paused", name: "150,000 notifications of 1 KB, the reader pauses for 4 s", server: byHand, wait: 4 * time.Second, quick: 2 * time.Second, alone: true,
 			play: func(ctx context.Context, s *side) error {
 				c, err := s.stdio(s.odd)
 				return notified(ctx, s, c, err, 150_000)
 			}},
-		{id: "notes.http", name: "20,000 notifications over HTTP, the reader pauses for 4 s", server: goSDK + ", HTTP/1.1", wait: 4 * time.Second, alone: true, fullOnly: true,
+		{id: "notes.http", name: "20,000 notifications of 1 KB over HTTP, the reader pauses for 4 s", server: goSDK + ", HTTP/1.1", wait: 4 * time.Second, alone: true, fullOnly: true,
 			play: func(ctx context.Context, s *side) error {
 				url, _, err := s.serve(ctx, "http", s.gosdk, "-http", "ADDR")
 				if err != nil {
 					return err
 				}
 				c, err := s.web(url)
+				return notified(ctx, s, c, err, 20_000)
+			}},
+		{id: "notes.front", name: "the same with a client over HTTP", server: goSDK + ", HTTP/1.1", wait: 4 * time.Second, alone: true, fullOnly: true,
+			play: func(ctx context.Context, s *side) error {
+				url, _, err := s.serve(ctx, "http", s.gosdk, "-http", "ADDR")
+				if err != nil {
+					return err
+				}
+				c, err := s.front(ctx, url)
 				return notified(ctx, s, c, err, 20_000)
 			}},
 		{id: "stderr.flood", name: "64 MB on stderr during a call", server: byHand, alone: true, fullOnly: true,
@@ -144,7 +153,7 @@ func notified(ctx context.Context, s *side, c *conn, err error, count int) error
 		return err
 	}
 	c.gate.close()
-	call := c.callMeta("notes", fmt.Sprintf(`"key":"0","count":%d`, count), `"progressToken":77`)
+	call := c.callMeta("notes", fmt.Sprintf(`"key":"0","bytes":1000,"count":%d`, count), `"progressToken":77`)
 	err = sleep(ctx, s.wait)
 	c.gate.open()
 	if err != nil {

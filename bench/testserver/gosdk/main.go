@@ -96,12 +96,13 @@ func big(_ context.Context, _ *mcp.CallToolRequest, a arguments) (string, error)
 	return strings.Repeat("x", a.Bytes), nil
 }
 
-// progress tells of it once a second, or count times in all if that is given.
+// progress tells of it count times, with a message of so many bytes.
 func progress(ctx context.Context, req *mcp.CallToolRequest, a arguments) (string, error) {
 	for i := range a.Count {
 		time.Sleep(seconds(a) / time.Duration(a.Count))
 		err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1), Total: float64(a.Count),
+			Message: strings.Repeat("n", a.Bytes),
 		})
 		if err != nil {
 			return "", err

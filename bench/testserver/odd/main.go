@@ -217,7 +217,7 @@ func (s *server) tool(name string, a arguments, token json.RawMessage) (string, 
 func (s *server) notes(count int, token json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pad := strings.Repeat("n", 500)
+	pad := strings.Repeat("n", 1000)
 	for i := range count {
 		fmt.Fprintf(s.out, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":%q}}`+"\n", token, i+1, pad)
 	}
