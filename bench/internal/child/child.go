@@ -44,10 +44,17 @@ type Child struct {
 
 // Start runs argv in dir (or here, if empty) with env (or ours, if nil).
 func Start(argv []string, dir string, env []string) (*Child, error) {
+	return StartWith(argv, dir, env, func(*exec.Cmd) {})
+}
+
+// StartWith is like Start; prepare may change what the process gets, apart from the three
+// standard streams.
+func StartWith(argv []string, dir string, env []string, prepare func(*exec.Cmd)) (*Child, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, env
 	// A benchmark that is killed must not leave servers behind that slow the next one.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	prepare(cmd)
 	// os.Pipe instead of cmd.StdoutPipe: Wait closes the latter, and a benchmark
 	// may still be reading when the process has already gone.
 	var ours, theirs [3]*os.File

@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 )
 
@@ -29,6 +30,9 @@ type Client struct {
 	// Answer returns the result for a request from the server, as JSON. It must be set
 	// before the first call. Without it every such request is answered with an error.
 	Answer func(method string, params []byte) string
+	// ByValue takes a reply whose id is the same number, otherwise written, as clients do
+	// that parse it: 3.0 for 3. It must be set before the first call.
+	ByValue bool
 
 	send  func(message []byte, e envelope)
 	close func() error
@@ -202,6 +206,10 @@ func (c *Client) settle(id string, reply []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	done, open := c.pending[id]
+	if number, err := strconv.ParseFloat(id, 64); err == nil && !open && c.ByValue {
+		id = strconv.FormatFloat(number, 'f', -1, 64)
+		done, open = c.pending[id]
+	}
 	if open {
 		delete(c.pending, id)
 		done <- outcome{reply: reply}

@@ -17,11 +17,16 @@ import (
 // its own era: one with ModernMeta in its params is sent as 2026-07-28 wants it, any
 // other one in the session that initialize opened.
 func HTTP(url string) *Client {
+	return HTTPOver(&http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, url)
+}
+
+// HTTPOver is like HTTP, over connections that the caller makes.
+func HTTPOver(transport *http.Transport, url string) *Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &httpLink{
 		url: url, ctx: ctx,
 		client:    &Client{pending: map[string]chan outcome{}},
-		transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
+		transport: transport,
 	}
 	h.client.send = h.send
 	h.client.close = func() error {

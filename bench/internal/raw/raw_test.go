@@ -82,3 +82,17 @@ func TestAServersRequestIsAnsweredAndNoted(t *testing.T) {
 		t.Errorf("noted %q, want the server's request", seen)
 	}
 }
+
+func TestAnIDIsComparedByValueOnlyWhenAsked(t *testing.T) {
+	for _, byValue := range []bool{true, false} {
+		fromServer, toClient := io.Pipe()
+		c := Stdio(io.Discard, fromServer, toClient.Close)
+		c.ByValue = byValue
+		call := c.Start(`3`, "ping", `{}`)
+		fmt.Fprintln(toClient, `{"jsonrpc":"2.0","id":3.0,"result":{}}`)
+		toClient.Close()
+		if reply, err := call.Reply(t.Context()); (err == nil) != byValue {
+			t.Errorf("by value %t: got %s, %v", byValue, reply, err)
+		}
+	}
+}

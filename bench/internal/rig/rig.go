@@ -26,6 +26,8 @@ const (
 	TestClient       = "github.com/mcpmend/mcpmend/bench/testclient"
 	Small            = "github.com/mcpmend/mcpmend/bench/testserver/small"
 	Witness          = "github.com/mcpmend/mcpmend/bench/testserver/witness"
+	GoSDK            = "github.com/mcpmend/mcpmend/bench/testserver/gosdk"
+	Odd              = "github.com/mcpmend/mcpmend/bench/testserver/odd"
 	mcpmend          = "github.com/mcpmend/mcpmend/cmd/mcpmend"
 )
 
