@@ -94,16 +94,23 @@ var prose = set(`a an and any are as at be by can cannot could did do does empty
 	auth authentication authorization bearer basic credentials digest oauth realm scheme token tokens`)
 
 type allShapes struct {
-	privateKey, url, bearer, scheme, maker, webToken, login *regexp.Regexp
-	parameters, path, reference, identifier, commit         *regexp.Regexp
+	keyBegins, keyEnds, keyLines, opening             *regexp.Regexp
+	url, bearer, scheme, maker, webToken, login       *regexp.Regexp
+	parameters, path, reference, identifier, commit   *regexp.Regexp
+	uuid, ulid, traceParent, pod, timestamp, timePart *regexp.Regexp
 }
 
 // shapes is what secrets look like. It is built when first needed: a server that
 // never fails never needs it.
 var shapes = sync.OnceValue(func() *allShapes {
 	return &allShapes{
-		privateKey: regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`),
-		url:        regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^\s"'<>` + "`" + `]+`),
+		keyBegins: regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`),
+		keyEnds:   regexp.MustCompile(`-----END [A-Z ]*PRIVATE KEY-----`),
+		// What is left of a key on its line, and lines of base64, maybe behind the words of a log.
+		keyLines: regexp.MustCompile(`^(?:(?:\\+[nr]|[A-Za-z0-9+/=])*)(?:\r?\n(?:[^\n]{0,80}[ \t])?[A-Za-z0-9+/]{40,}=*|\r?\n[ \t]*[A-Za-z0-9+/]{4,}=*(?:\r?\n|$)|\r?\n(?:Proc-Type|DEK-Info):[^\n]*)*`),
+		// The end of a line behind which the value of a name follows.
+		opening: regexp.MustCompile(`["']?([A-Za-z_][A-Za-z0-9_.-]*)\\*["']?\]?[ \t]*(?:=>|:=|[:=])[ \t]*((?:[|>][+-]?[0-9]?)?|\\|\[|"""|'''|"[^"]+|'[^']+)$`),
+		url:     regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^\s"'<>` + "`" + `]+`),
 		// A scheme of HTTP, and its credentials.
 		bearer: regexp.MustCompile(`(?i)\b(bearer(?:\s|%20|\+)+)([A-Za-z0-9._~+/=-]{6,})`),
 		scheme: regexp.MustCompile(`(?i)\b((?:basic|token|apikey|bot|negotiate|dpop)\s+)([A-Za-z0-9._~+/=-]{8,})`),
@@ -112,11 +119,17 @@ var shapes = sync.OnceValue(func() *allShapes {
 			`|(?:gh[pousr]_|github_pat_|glpat-|gldt-|xox[abeprs]-|xapp-|npm_|pypi-|hf_|dop_v1_|shpat_|ATATT|AIza|AKIA|ASIA|ya29\.|SG\.)[A-Za-z0-9_.=-]{8,})`),
 		webToken: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}`),
 		// As some database drivers write it: user:password@tcp(host)/name.
-		login:      regexp.MustCompile(`[\w.-]+:[^\s]+@((?:tcp|unix)\()`),
-		parameters: regexp.MustCompile(`^[\w-]+=(?:"[^"]*"?|[^\s,"]+)(?:, ?[\w-]+=(?:"[^"]*"?|[^\s,"]+))*`),
-		path:       regexp.MustCompile(`^(?:(?:file://|~|\.{1,2}|[A-Za-z]:)?[/\\]{1,2}[A-Za-z_.-]{1,20}(?:[/\\]|\.\w{1,8}$)|~[/\\]|[A-Za-z]:[/\\])`),
-		reference:  regexp.MustCompile(`^(?:\$\{(?:[\w.-]+:)*[\w.][\w.-]*\}|\$\{\{ ?[\w.]+ ?\}\}|\{env:\w+\}|\$[A-Z][A-Z_]+|%[A-Z][A-Z_]+%|<[A-Za-z _-]+>)$`),
-		identifier: regexp.MustCompile(`^(?:[A-Z][A-Z]*(?:_[A-Z0-9]+)+|[a-z]+(?:_[a-z]+)+)$`),
-		commit:     regexp.MustCompile(`(?i)(?:[@#]|/(?:commit|tree|blob|raw|archive)/|\b(?:commit|revision|rev|ref|sha|sha1|head|git|checkout|tree|tag|at|to):?=? )$`),
+		login:       regexp.MustCompile(`[\w.-]+:[^\s]+@((?:tcp|unix)\()`),
+		parameters:  regexp.MustCompile(`^[\w-]+=(?:"[^"]*"?|[^\s,"]+)(?:, ?[\w-]+=(?:"[^"]*"?|[^\s,"]+))*`),
+		path:        regexp.MustCompile(`^(?:(?:file://|~|\.{1,2}|[A-Za-z]:)?[/\\]{1,2}[A-Za-z_.-]{1,20}(?:[/\\]|\.\w{1,8}$)|~[/\\]|[A-Za-z]:[/\\])`),
+		reference:   regexp.MustCompile(`^(?:\$\{(?:[\w.-]+:)*[\w.][\w.-]*\}|\$\{\{ ?[\w.]+ ?\}\}|\{env:\w+\}|\$[A-Z][A-Z_]+|%[A-Z][A-Z_]+%|<[A-Za-z _-]+>)$`),
+		identifier:  regexp.MustCompile(`^(?:[A-Z][A-Z]*(?:_[A-Z0-9]+)+|[a-z]+(?:_[a-z]+)+)$`),
+		uuid:        regexp.MustCompile(`^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`),
+		ulid:        regexp.MustCompile(`^0[0-7][0-9A-HJKMNP-TV-Z]{24}$`),
+		traceParent: regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`),
+		pod:         regexp.MustCompile(`^[a-z][a-z0-9]*(?:-[a-z0-9]+)*-[a-z0-9]{8,10}-[a-z0-9]{5}$`),
+		timestamp:   regexp.MustCompile(`^\d{4}-?\d\d-?\d\d(?:[T _]\d\d[:_-]?\d\d(?:[:_-]?\d\d)?(?:[.,_-]\d{1,9})?(?: ?Z| ?[+-]\d\d:?\d\d)?)?$`),
+		timePart:    regexp.MustCompile(`^(?:\d{2}|\d{8})T\d{2,6}Z?$|^\d+Z$`),
+		commit:      regexp.MustCompile(`(?i)(?:[@#]|/(?:commit|tree|blob|raw|archive)/|\b(?:commit|revision|rev|ref|sha|sha1|head|git|checkout|tree|tag|at|to):?=? )$`),
 	}
 })

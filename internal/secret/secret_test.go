@@ -55,8 +55,8 @@ func TestSecretsAreHiddenAndTheRestIsNot(t *testing.T) {
 		{"aws id " + aws + " region eu-west-1", "aws id [hidden] region eu-west-1"},
 		{"aws " + b64 + " bare", "aws [hidden] bare"},
 		{"session " + jwt + " expired", "session [hidden] expired"},
-		{"read " + pem + " from disk", "read [hidden] from disk"},
-		{"read -----BEGIN PRIVATE " + "KEY-----\nMIIabc", "read [hidden]"},
+		{"read " + pem + " from disk", "read [hidden]\n[hidden]\n[hidden]\n[hidden] from disk"},
+		{"read -----BEGIN PRIVATE " + "KEY-----\nMIIabc", "read [hidden]\n[hidden]"},
 		{"id 9f2c4a7b14b81e7d03aa52c6f0017be4 failed", "id [hidden] failed"},
 		// Headers.
 		{"Authorization: Bearer abc-def-123", "Authorization: Bearer [hidden]"},
