@@ -74,6 +74,28 @@ func (h *Hider) AddEnviron(environ []string) {
 	}
 }
 
+// AddArgs adds the words of a command line that may not be shown whole.
+func (h *Hider) AddArgs(words []string) {
+	for i, shown := range Args(words) {
+		if shown == words[i] {
+			continue
+		}
+		// What stands before the mark, such as "--token=", is no part of the secret, and
+		// what stands behind it, such as a host and port, may be what a change is about.
+		before, _, _ := strings.Cut(shown, Mark)
+		h.Show(strings.TrimPrefix(words[i], before), strings.TrimPrefix(shown, before))
+		if strings.Contains(words[i], "://") {
+			h.Add("hidden", words[i]) // its password alone
+		}
+	}
+}
+
+// AddHeader adds what is secret in a header of the form "Name: value".
+func (h *Hider) AddHeader(header string) {
+	name, value, _ := strings.Cut(header, ":")
+	h.Add(name, strings.TrimSpace(value))
+}
+
 func (h *Hider) build() {
 	h.taken = make(map[string]bool)
 	for _, g := range h.given {
@@ -274,6 +296,25 @@ func (h *Hider) Text(s string) string {
 	}
 	h.once.Do(h.build)
 	return Scrub(h.edges(h.known(s)))
+}
+
+// Lines are the lines of one text without secrets; as many as there were.
+func (h *Hider) Lines(lines []string) []string {
+	if len(lines) == 0 {
+		return lines
+	}
+	shown := strings.Split(h.Text(strings.Join(lines, "\n")), "\n")
+	if len(shown) == len(lines) {
+		return shown
+	}
+	// One of them had a line break of its own.
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		n := strings.Count(line, "\n") + 1
+		out[i] = strings.Join(shown[:min(n, len(shown))], "\n")
+		shown = shown[min(n, len(shown)):]
+	}
+	return out
 }
 
 // known hides the secrets that are known.

@@ -120,6 +120,17 @@ func (x *index) find(s string, spans []span) []span {
 		return spans
 	}
 	b := bonesOf(s)
+	x.each(b, func(i int, a anchored) bool {
+		m := matcher{bones: b, anchored: a}
+		pieces, _ := m.match(i, a.skip)
+		spans = append(spans, pieces...)
+		return true
+	})
+	return spans
+}
+
+// each calls yield with every place at which a form may begin, until it returns false.
+func (x *index) each(b *bones, yield func(i int, a anchored) bool) {
 	for i := 0; i+anchor <= len(b.text); i++ {
 		if bit := hash(b.text[i:]); x.seen[bit>>6]&(1<<(bit&63)) == 0 {
 			continue
@@ -128,21 +139,18 @@ func (x *index) find(s string, spans []span) []span {
 			if a.skip > 0 && !b.isStart(i) {
 				continue
 			}
-			m := matcher{bones: b, form: a.form}
-			pieces, whole := m.match(i, a.skip)
-			if !whole && a.skip > 0 {
-				continue
+			if !yield(i, a) {
+				return
 			}
-			spans = append(spans, pieces...)
 		}
 	}
-	return spans
 }
 
 type matcher struct {
 	*bones
-	form *form
+	anchored
 	step int
+	open bool // the text ended before the form did
 }
 
 // match follows a form from a place on, over lines. It returns its pieces; those of a form
@@ -166,12 +174,14 @@ func (m *matcher) match(i, k int) (pieces []span, whole bool) {
 	}
 	if i == len(m.text) || m.isLine(i) {
 		lastEnd, lastK = i, k
+		m.open = m.open || i == len(m.text)
 	}
 	if lastEnd <= start || lastK < anchor {
 		return nil, false
 	}
 	first := m.span(start, lastEnd)
 	var short []span // ends in the middle of a word
+	var cut []span   // goes on where the text does not
 	line := lastEnd
 	for range 2 { // one line may have nothing on it but what is dropped
 		end := m.line(line)
@@ -190,8 +200,12 @@ func (m *matcher) match(i, k int) (pieces []span, whole bool) {
 			case p+n < end:
 				continue
 			}
-			if rest, ok := m.match(p, lastK); ok {
+			rest, ok := m.match(p, lastK)
+			if ok {
 				return append([]span{first}, rest...), true
+			}
+			if m.open && rest != nil && cut == nil {
+				cut = append([]span{first}, rest...)
 			}
 		}
 		line = end
@@ -199,7 +213,10 @@ func (m *matcher) match(i, k int) (pieces []span, whole bool) {
 	if short != nil {
 		return short, true
 	}
-	if lastK >= shortest {
+	if cut != nil {
+		return cut, false
+	}
+	if lastK-m.skip >= shortest {
 		return []span{first}, false
 	}
 	return nil, false

@@ -53,11 +53,12 @@ func Configured(environ, entry []string) []string {
 	return append(out, entry...)
 }
 
-// secretsIn hides the secrets of an environment in what a server writes: its last
-// words go to a model, and a server may well print the token it was given.
-func secretsIn(environ []string) *secret.Hider {
+// secretsIn hides the secrets of an environment and a command line in what a server
+// writes: its last words go to a model, and a server may well print the token it was given.
+func secretsIn(environ, command []string) *secret.Hider {
 	h := secret.New()
 	h.AddEnviron(environ)
+	h.AddArgs(command)
 	return h
 }
 

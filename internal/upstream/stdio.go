@@ -53,7 +53,7 @@ func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*std
 	if environ == nil {
 		environ = os.Environ()
 	}
-	hide := secretsIn(environ)
+	hide := secretsIn(environ, spec.Command)
 	l := &stdioLink{
 		tail:     newTail(spec.Stderr, hide),
 		junk:     newTail(nil, hide),

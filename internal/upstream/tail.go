@@ -95,9 +95,10 @@ func (t *tail) lines() []string {
 		out = append(out, t.ring[i%tailLines])
 	}
 	t.mu.Unlock()
+	// Hidden in the whole, since a secret may go over several lines, and shortened then,
+	// or half a secret would be left.
+	out = t.hide.Lines(out)
 	for i, line := range out {
-		// Hidden first and shortened then, or half a secret would be left.
-		line = t.hide.Text(line)
 		out[i] = line[:min(len(line), tailWidth)]
 	}
 	return out
