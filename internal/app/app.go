@@ -14,6 +14,7 @@ import (
 	"github.com/mcpmend/mcpmend/internal/catalogue"
 	"github.com/mcpmend/mcpmend/internal/front"
 	"github.com/mcpmend/mcpmend/internal/guard"
+	"github.com/mcpmend/mcpmend/internal/secret"
 	"github.com/mcpmend/mcpmend/internal/upstream"
 )
 
@@ -41,8 +42,10 @@ type RunOptions struct {
 	// own settings and without keys of models, except for those that PassEnv names.
 	Environ []string
 	PassEnv []string
-	// Log is where a person reads; the server's stderr goes there as well.
-	Log io.Writer
+	// Log is where a person reads; the server's stderr goes there as well, without
+	// secrets. Terminal says that it is one.
+	Log      io.Writer
+	Terminal bool
 }
 
 // stopping is how long servers may take to end when we do.
@@ -61,7 +64,8 @@ func Run(ctx context.Context, o RunOptions) error {
 		return err
 	}
 	// One that never blocks: a client need not read what we say on stderr.
-	log := newSpill(o.Log)
+	log := newSpill(o.Log, o.hider(), o.Terminal)
+	defer log.drain(time.Second)
 	server, err := guard.New(guard.Spec{
 		Command:   o.Command,
 		Env:       upstream.PassedOn(o.Environ, o.PassEnv...),
@@ -85,6 +89,19 @@ func Run(ctx context.Context, o RunOptions) error {
 	}
 	in, out := front.Pipes()
 	return serveStdio(ctx, &front.Stdio{Catalogue: cat, In: in, Out: out})
+}
+
+// hider knows what the server is given, and may repeat.
+func (o *RunOptions) hider() *secret.Hider {
+	h := secret.New()
+	h.AddEnviron(o.Environ)
+	h.AddArgs(o.Command)
+	h.Add("url", o.URL)
+	h.Know("token", o.Token)
+	for _, header := range o.Header {
+		h.AddHeader(header)
+	}
+	return h
 }
 
 // serveStdio returns when ctx is done even if the client's pipe cannot be

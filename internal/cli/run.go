@@ -84,7 +84,7 @@ func run(ctx context.Context, env Env, o runFlags) error {
 		}
 		return app.Exec(o.Command, env.Environ, o.PassEnv)
 	}
-	o.Environ, o.Log = env.Environ, env.Stderr
+	o.Environ, o.Log, o.Terminal = env.Environ, env.Stderr, isTerminal(env.Stderr)
 	o.Model.Key = lookupEnv(env.Environ, "MCPMEND_MODEL_KEY")
 	if o.HTTP != "" && !o.noToken {
 		token, where, err := app.Token(lookupEnv(env.Environ, "MCPMEND_TOKEN"), o.tokenFile)
