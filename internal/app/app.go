@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/mcpmend/mcpmend/arguments"
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/catalogue"
+	"github.com/mcpmend/mcpmend/internal/doctor"
 	"github.com/mcpmend/mcpmend/internal/front"
 	"github.com/mcpmend/mcpmend/internal/guard"
 	"github.com/mcpmend/mcpmend/internal/secret"
@@ -66,9 +68,11 @@ func Run(ctx context.Context, o RunOptions) error {
 	// One that never blocks: a client need not read what we say on stderr.
 	log := newSpill(o.Log, o.hider(), o.Terminal)
 	defer log.drain(time.Second)
+	pass := passEnv(o.Environ, o.Command, o.PassEnv)
 	server, err := guard.New(guard.Spec{
 		Command:   o.Command,
-		Env:       upstream.PassedOn(o.Environ, o.PassEnv...),
+		Env:       upstream.PassedOn(o.Environ, pass...),
+		Withheld:  upstream.Withheld(o.Environ, pass...),
 		Stderr:    log,
 		DieWithUs: true,
 		URL:       o.URL,
@@ -137,6 +141,19 @@ func serveHTTP(ctx context.Context, cat *catalogue.Catalogue, o RunOptions) erro
 }
 
 // Exec replaces us by the server itself, where the system can do that.
-func Exec(command, environ, passEnv []string) error {
-	return execServer(command, upstream.PassedOn(environ, passEnv...))
+func Exec(command, environ, pass []string) error {
+	return execServer(command, upstream.PassedOn(environ, passEnv(environ, command, pass)...))
+}
+
+// passEnv are the keys of models that a server gets all the same: those that were named,
+// and those that the registry names for it, which is only asked if there are others.
+func passEnv(environ, command, named []string) []string {
+	if len(command) == 0 || len(upstream.Withheld(environ, named...)) == 0 {
+		return named
+	}
+	known := ownRegistry(lookup(environ))
+	if known == nil {
+		return named
+	}
+	return append(slices.Clone(named), doctor.Takes(known, command)...)
 }
