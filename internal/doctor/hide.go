@@ -100,9 +100,7 @@ func (c *Case) hide(f *Finding) {
 		return
 	}
 	f.Explanation = c.hider.Text(f.Explanation)
-	for i := range f.Evidence {
-		f.Evidence[i] = c.hider.Text(f.Evidence[i])
-	}
+	f.Evidence = c.hider.Lines(f.Evidence)
 	for i := range f.Fixes {
 		f.Fixes[i].Does, f.Fixes[i].Run = c.hider.Text(f.Fixes[i].Does), c.hider.Text(f.Fixes[i].Run)
 	}
