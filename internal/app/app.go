@@ -62,7 +62,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		return err
 	}
 	o.Arguments.Policy = arguments.Policy(o.Repair)
-	if err := advise(&o.Arguments, o.Model); err != nil {
+	if err := advise(&o.Arguments, o.Model, o.hider()); err != nil {
 		return err
 	}
 	// One that never blocks: a client need not read what we say on stderr.

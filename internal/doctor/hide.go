@@ -77,6 +77,9 @@ func (s *Start) hider() *secret.Hider {
 func (saw *Sighting) hide(h *secret.Hider) {
 	all := h.Lines
 	saw.Noise = all(saw.Noise)
+	if saw.Result != nil {
+		saw.Result = h.JSON(saw.Result)
+	}
 	if saw.Info != nil {
 		info := *saw.Info
 		info.Name, info.Version = h.Text(info.Name), h.Text(info.Version)

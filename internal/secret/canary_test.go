@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // canaries are secrets of every kind that people have, none of them with a look
@@ -96,6 +97,8 @@ var splits = map[string]string{
 	"log, dated":      "\n2026-11-14 10:20:3%d.12%d INFO notes: ",
 	"log, of compose": "\nnotes-1  | ",
 	"diff":            "\n+",
+	"json":            `\n`,
+	"json, log":       `\n[notes] `,
 }
 
 // TestACanaryIsShownInNoEncodingAndNoSplit is the measure: each canary in each
@@ -334,6 +337,39 @@ func TestSentencesThatEndInANameStay(t *testing.T) {
 	} {
 		if got := Scrub(text); got != text {
 			t.Errorf("Scrub(%q)\n  = %q", text, got)
+		}
+	}
+}
+
+func TestALongSecretIsFound(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var b strings.Builder
+	for b.Len() < 12_000 {
+		fmt.Fprintf(&b, "%d horse \x10", r.Uint64())
+	}
+	long := strings.TrimSpace(b.String())
+	h := New(long)
+	for name, text := range encodings(long) {
+		if got := h.Text("before " + text + "\nafter"); len(got) > 1000 || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, "\nafter") {
+			t.Errorf("%s: %d bytes are shown: %.200s", name, len(got), got)
+		}
+	}
+}
+
+// A text that was made to take long is hidden rather than waited for.
+func TestNoTextTakesLong(t *testing.T) {
+	h := New(strings.Repeat("a", 4000)+"b", strings.Repeat("ab", 2000)+"c")
+	for name, text := range map[string]string{
+		"one letter": strings.Repeat("a", 1<<18), "two letters": strings.Repeat("ab", 1<<17), "lines": strings.Repeat("aaaa\n", 1<<15), "lines with blanks": strings.Repeat("a a a a\n ", 1<<14),
+		"keys": strings.Repeat("key: 'a\n", 1<<13), "begins": strings.Repeat("-----BEGIN PRIVATE "+"KEY-----\n", 1<<11), "colons": strings.Repeat("token:\n", 1<<14), "quotes": strings.Repeat("\"token\": \"\n", 1<<13),
+		"runs": strings.Repeat("a1B2c3D4-", 1<<14), "one line": strings.Repeat("token=x ", 1<<14), "addresses": strings.Repeat("http://a:b@c?d=e#", 1<<13), "escapes": strings.Repeat(`\`, 1<<17),
+	} {
+		began := time.Now()
+		h.Text(text)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s: %d bytes take %v", name, len(text), took)
+		} else {
+			t.Logf("%s: %d bytes take %v", name, len(text), took)
 		}
 	}
 }

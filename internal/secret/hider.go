@@ -295,7 +295,15 @@ func (h *Hider) Text(s string) string {
 		return Scrub(s)
 	}
 	h.once.Do(h.build)
-	return Scrub(h.edges(h.known(s)))
+	// As in Scrub: what was hidden can bring to light what stood behind it.
+	for range 4 {
+		next := Scrub(h.edges(h.known(s)))
+		if next == s {
+			break
+		}
+		s = next
+	}
+	return s
 }
 
 // Lines are the lines of one text without secrets; as many as there were.
@@ -313,6 +321,49 @@ func (h *Hider) Lines(lines []string) []string {
 		n := strings.Count(line, "\n") + 1
 		out[i] = strings.Join(shown[:min(n, len(shown))], "\n")
 		shown = shown[min(n, len(shown)):]
+	}
+	return out
+}
+
+// JSON is a JSON text without secrets in its strings. Text could not see there what
+// goes over lines, nor tell a quote of the value from one of the text.
+func (h *Hider) JSON(text []byte) []byte {
+	var out []byte
+	done := 0
+	for i := 0; i < len(text); i++ {
+		if text[i] != '"' {
+			continue
+		}
+		end := i + 1
+		for end < len(text) && text[end] != '"' {
+			if text[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end >= len(text) {
+			break
+		}
+		var value string
+		if json.Unmarshal(text[i:end+1], &value) == nil {
+			if shown := h.Text(value); shown != value {
+				out = append(append(out, text[done:i]...), `"`+jsonEscape(shown, false)+`"`...)
+				done = end + 1
+			}
+		}
+		i = end
+	}
+	return append(out, text[done:]...)
+}
+
+// Unnamed is a Hider that knows the same, and shows Mark for each.
+func (h *Hider) Unnamed() *Hider {
+	out := new(Hider)
+	for _, g := range h.given {
+		if !strings.Contains(g.mark, Mark) {
+			g.mark = Mark
+		}
+		out.given = append(out.given, g)
 	}
 	return out
 }

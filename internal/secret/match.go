@@ -23,24 +23,32 @@ const (
 	anchor   = 4   // bytes by which the beginning of a form is found
 	leastRun = 8   // a form that is shorter in its bones is only found as it stands
 	prefix   = 120 // bytes that may stand in front of a piece on its line
-	steps    = 4096
+	resyncs  = 4096
+	effort   = 64 // comparisons for each byte of a text; what takes more was made for that
 )
 
 // bones are a text without what is dropped.
 type bones struct {
 	text  []byte
-	at    []int32 // where each byte stands in the whole
-	lines []int32 // where lines begin in text, ascending
+	at    []int32  // where each byte stands in the whole
+	lines []int32  // where lines begin in text, ascending
+	begin []uint64 // a bit for each of them
 	whole string
 }
 
 func bonesOf(s string) *bones {
-	b := &bones{text: make([]byte, 0, len(s)), at: make([]int32, 0, len(s)), whole: s}
-	for i := range len(s) {
-		switch c := s[i]; {
+	b := &bones{text: make([]byte, 0, len(s)), at: make([]int32, 0, len(s)), begin: make([]uint64, len(s)/64+1), whole: s}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if escapesLine(s, i) {
+			c = '\n'
+			i++
+		}
+		switch {
 		case c == '\n':
 			if n := int32(len(b.text)); len(b.lines) == 0 || b.lines[len(b.lines)-1] != n {
 				b.lines = append(b.lines, n)
+				b.begin[n>>6] |= 1 << (n & 63)
 			}
 		case !dropped[c]:
 			b.text, b.at = append(b.text, c), append(b.at, int32(i))
@@ -51,12 +59,20 @@ func bonesOf(s string) *bones {
 
 func bone(s string) string {
 	b := make([]byte, 0, len(s))
-	for i := range len(s) {
-		if !dropped[s[i]] {
+	for i := 0; i < len(s); i++ {
+		if escapesLine(s, i) {
+			i++
+		} else if !dropped[s[i]] {
 			b = append(b, s[i])
 		}
 	}
 	return string(b)
+}
+
+// escapesLine reports whether a line break stands there as JSON and programs write it.
+// In a form of a secret the same two signs are dropped, whatever they stand for.
+func escapesLine(s string, i int) bool {
+	return s[i] == '\\' && i+1 < len(s) && (s[i+1] == 'n' || s[i+1] == 'r')
 }
 
 // line returns where the line behind the one of i begins.
@@ -68,10 +84,7 @@ func (b *bones) line(i int) int {
 	return int(b.lines[n])
 }
 
-func (b *bones) isLine(i int) bool {
-	_, ok := slices.BinarySearch(b.lines, int32(i))
-	return ok
-}
+func (b *bones) isLine(i int) bool { return b.begin[i>>6]&(1<<(i&63)) != 0 }
 
 // isStart reports whether no letter or digit stands in front of a byte.
 func (b *bones) isStart(i int) bool {
@@ -120,11 +133,16 @@ func (x *index) find(s string, spans []span) []span {
 		return spans
 	}
 	b := bonesOf(s)
+	left := effort*len(b.text) + 1<<16
 	x.each(b, func(i int, a anchored) bool {
 		m := matcher{bones: b, anchored: a}
 		pieces, _ := m.match(i, a.skip)
 		spans = append(spans, pieces...)
-		return true
+		if left -= m.steps; left < 0 {
+			// Rather nothing is shown than that somebody waits, or a secret slips by.
+			spans = append(spans, span{int(b.at[i]), len(s), &form{mark: Mark}})
+		}
+		return left >= 0
 	})
 	return spans
 }
@@ -149,8 +167,9 @@ func (x *index) each(b *bones, yield func(i int, a anchored) bool) {
 type matcher struct {
 	*bones
 	anchored
-	step int
-	open bool // the text ended before the form did
+	steps   int  // comparisons
+	resyncs int  // places that were tried for the rest of the form
+	open    bool // the text ended before the form did
 }
 
 // match follows a form from a place on, over lines. It returns its pieces; those of a form
@@ -159,9 +178,7 @@ func (m *matcher) match(i, k int) (pieces []span, whole bool) {
 	f, start := m.form.bones, i
 	lastEnd, lastK := -1, 0 // the last place where a line ended in here
 	for ; k < len(f) && i < len(m.text); i, k = i+1, k+1 {
-		if m.step++; m.step > steps {
-			return nil, false
-		}
+		m.steps++
 		if i > start && m.isLine(i) {
 			lastEnd, lastK = i, k
 		}
@@ -189,8 +206,11 @@ func (m *matcher) match(i, k int) (pieces []span, whole bool) {
 			if p == lastEnd || m.text[p] != f[lastK] || !m.isStart(p) {
 				continue
 			}
+			if m.resyncs++; m.resyncs > resyncs {
+				return []span{first}, false
+			}
 			n := common(m.text[p:end], f[lastK:])
-			m.step += n
+			m.steps += n
 			switch {
 			case lastK+n == len(f) && (n >= anchor || m.isEnd(p+n)):
 				return []span{first, m.span(p, p+n)}, true

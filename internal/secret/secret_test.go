@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -304,6 +305,36 @@ func FuzzAKnownSecretNeverSurvives(f *testing.F) {
 			if strings.Contains(got, text) && !strings.Contains(Mark+Mark, text) {
 				t.Errorf("%s: %q survives in %q", name, text, got)
 			}
+		}
+	})
+}
+
+// Whatever the text is: no panic, the same lines, twice as once, and no long wait.
+func FuzzAHider(f *testing.F) {
+	f.Add("it is correct-ho\n[x] rse-battery\n", "correct-horse-battery", 7)
+	f.Add("aaaa\naaaa\naaaaaaaa\n\naaa", "aaaaaaaaaaaaaaaa", 2)
+	f.Add("key:\n  'a\nb'\n", "k\ney: 'a", 3)
+	f.Add("-----BEGIN PRIVATE "+"KEY-----\nMII\n", "\\n\\n\\n\\n1234567890", 1)
+	f.Fuzz(func(t *testing.T, text, value string, at int) {
+		h := New(value)
+		began := time.Now()
+		once := h.Text(text)
+		if strings.Count(once, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q has other lines as %q", text, once)
+		}
+		if !strings.Contains(value, "[") && !strings.Contains(Mark+Mark, strings.TrimSpace(value)) && !strings.Contains(Mark, bone(value)) {
+			if twice := h.Text(once); twice != once {
+				t.Errorf("%q\nonce  %q\ntwice %q", text, once, twice)
+			}
+		}
+		st := h.Stream()
+		at = max(0, min(at, len(text)))
+		shown := st.Push(text[:at]) + st.Push(text[at:]) + st.Flush()
+		if strings.Count(shown, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q has other lines as the stream %q", text, shown)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%d bytes take %v", len(text), took)
 		}
 	})
 }

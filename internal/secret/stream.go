@@ -86,13 +86,14 @@ func (h *Hider) open(s string) int {
 	}
 	cut := max(0, len(s)-mostContext)
 	b := bonesOf(s[cut:])
-	found := -1
+	found, left := -1, effort*len(b.text)+1<<16
 	h.index.each(b, func(i int, a anchored) bool {
 		m := matcher{bones: b, anchored: a}
 		if _, whole := m.match(i, a.skip); !whole && m.open {
 			found = cut + int(b.at[i])
 		}
-		return found < 0
+		left -= m.steps
+		return found < 0 && left >= 0
 	})
 	return found
 }
