@@ -27,7 +27,8 @@ type Hider struct {
 
 type given struct {
 	mark, name, value string
-	doubt             bool // it is up to name and value whether this is a secret
+	doubt             bool     // it is up to name and value whether this is a secret
+	args              []string // of a command line, in place of value
 }
 
 // A form is one way to write a secret.
@@ -76,6 +77,10 @@ func (h *Hider) AddEnviron(environ []string) {
 
 // AddArgs adds the words of a command line that may not be shown whole.
 func (h *Hider) AddArgs(words []string) {
+	h.given = append(h.given, given{mark: Mark, args: slices.Clone(words)})
+}
+
+func (h *Hider) learnArgs(words []string) {
 	for i, shown := range Args(words) {
 		if shown == words[i] {
 			continue
@@ -83,9 +88,9 @@ func (h *Hider) AddArgs(words []string) {
 		// What stands before the mark, such as "--token=", is no part of the secret, and
 		// what stands behind it, such as a host and port, may be what a change is about.
 		before, _, _ := strings.Cut(shown, Mark)
-		h.Show(strings.TrimPrefix(words[i], before), strings.TrimPrefix(shown, before))
+		h.learn(strings.TrimPrefix(shown, before), strings.TrimPrefix(words[i], before))
 		if strings.Contains(words[i], "://") {
-			h.Add("hidden", words[i]) // its password alone
+			h.learnURL(Mark, words[i]) // its password alone
 		}
 	}
 }
@@ -100,11 +105,14 @@ func (h *Hider) build() {
 	h.taken = make(map[string]bool)
 	for _, g := range h.given {
 		switch {
+		case g.args != nil:
+			h.learnArgs(g.args)
 		case !g.doubt:
 			h.learn(g.mark, g.value)
 		case tells(g.name, g.value):
 			h.learn(g.mark, g.value)
 			h.learnCredentials(g.mark, g.value)
+			h.learnMembers(g.mark, g.value)
 		default:
 			h.learnURL(g.mark, g.value)
 		}
@@ -125,6 +133,23 @@ func (h *Hider) learnCredentials(mark, value string) {
 	if plain, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "basic") {
 		if _, password, ok := strings.Cut(string(plain), ":"); ok {
 			h.learn(mark, password)
+		}
+	}
+}
+
+// learnMembers learns what is secret in an object of JSON, such as the key of a service
+// account: programs read it, and then print its parts.
+func (h *Hider) learnMembers(mark, value string) {
+	if !strings.HasPrefix(value, "{") {
+		return
+	}
+	var members map[string]any
+	if json.Unmarshal([]byte(value), &members) != nil {
+		return
+	}
+	for name, member := range members {
+		if text, ok := member.(string); ok && tells(name, text) {
+			h.learn(mark, text)
 		}
 	}
 }

@@ -247,6 +247,7 @@ func TestAHiderLearnsFromAnEnvironment(t *testing.T) {
 	h.AddEnviron([]string{
 		"API_TOKEN=correct horse", "MODE=production", "X=c4n4ry7x9", "HOME=/home/u", "PATH=/usr/bin:/bin", "NODE_VERSION=20.11.1",
 		"DATABASE_URL=postgres://u:staple@h/db", "GOOGLE_APPLICATION_CREDENTIALS=/home/u/key.json", "EMPTY_TOKEN=", "bad", "DEBUG_TOKEN=true", "REF_TOKEN=${OTHER}",
+		`ACCOUNT_KEY={"type": "service_account", "private_key": "umbrella\nzebra-sleeve\n", "project_id": "shop"}`,
 		"PASSWORD=abc", "DESKTOP_SESSION=ubuntu", "MODEL=claude-3-5-sonnet-20241022", "TERM=xterm-256color",
 	})
 	h.Add("Authorization", "Bearer battery-word")
@@ -260,6 +261,7 @@ func TestAHiderLearnsFromAnEnvironment(t *testing.T) {
 		"staple":                                       "[DATABASE_URL]",
 		"battery-word, correctness":                    "[Authorization], [Proxy-Authorization]",
 		`the "abc" of abcess is true`:                  `the "[PASSWORD]" of abcess is true`,
+		"zebra-sleeve of the shop":                     "[ACCOUNT_KEY] of the shop",
 		"ubuntu, plainly":                              "ubuntu, [query]",
 		"does not replace ${K:-canary}":                "does not replace [X-Api-Key]",
 		"claude-3-5-sonnet-20241022 on xterm-256color": "claude-3-5-sonnet-20241022 on xterm-256color",
