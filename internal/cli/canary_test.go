@@ -317,3 +317,16 @@ func (b *safeBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.b.String()
 }
+
+func TestAServerWithoutTheKeyOfAModelIsToldTheFlag(t *testing.T) {
+	home, _ := homeWith(t, "{}")
+	environ := append(os.Environ(), "HOME="+home, "OPENAI_API_KEY=one-of-the-users-own")
+	replies, logs := converse(t, environ, []string{"run", "--", "demo", "-need", "OPENAI_API_KEY"}, call(1, "add", `{"a":1,"b":2}`))
+	if want := "--pass-env OPENAI_API_KEY"; !strings.Contains(replies, want) || !strings.Contains(logs, want) {
+		t.Errorf("no %q in\n%s\nor\n%s", want, replies, logs)
+	}
+	replies, _ = converse(t, environ, []string{"run", "--pass-env", "OPENAI_API_KEY", "--", "demo", "-need", "OPENAI_API_KEY"}, call(1, "add", `{"a":1,"b":2}`))
+	if !strings.Contains(replies, `"text":"3"`) {
+		t.Errorf("with the flag: %s", replies)
+	}
+}

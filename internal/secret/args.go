@@ -88,7 +88,7 @@ func tells(name, value string) bool {
 		return true
 	case strings.Contains(value, "://"):
 		return false // only a part of it may be
-	case shapes().timestamp.MatchString(value):
+	case isDigit(value[0]) && shapes.timestamp().MatchString(value):
 		return false
 	}
 	m := measure(value)

@@ -39,7 +39,7 @@ type opening struct {
 
 // openingOf reads a line from its end, since only few end like that.
 func openingOf(line string) (o opening, ok bool) {
-	m := shapes().opening.FindStringSubmatchIndex(line)
+	m := shapes.opening().FindStringSubmatchIndex(line)
 	if m == nil {
 		return o, false
 	}
@@ -228,7 +228,7 @@ func hideRest(lines []string) int {
 	run := strings.TrimRight(bare, "=")
 	if len(run) < anchor || isWord(run) || isPath(run) || isHex(run) && isSum(run) || strings.ContainsFunc(run, func(r rune) bool {
 		return r > 127 || !isLetter(byte(r)) && !isDigit(byte(r)) && !strings.ContainsRune("+/_.-", r)
-	}) || shapes().timestamp.MatchString(run) || madeOfWords(run, true) {
+	}) || shapes.timestamp().MatchString(run) || madeOfWords(run, true) {
 		return 0
 	}
 	lines[1] = strings.Replace(lines[1], bare, Mark, 1)
@@ -237,18 +237,17 @@ func hideRest(lines []string) int {
 
 // scrubPrivateKeys hides keys in PEM. One that was cut goes on as long as its lines do.
 func scrubPrivateKeys(s string) string {
-	sh := shapes()
 	var b strings.Builder
 	done := 0
-	for _, at := range sh.keyBegins.FindAllStringIndex(s, -1) {
+	for _, at := range shapes.keyBegins().FindAllStringIndex(s, -1) {
 		if at[0] < done {
 			continue
 		}
 		end := at[1]
-		if closes := sh.keyEnds.FindStringIndex(s[end:min(len(s), end+1<<15)]); closes != nil {
+		if closes := shapes.keyEnds().FindStringIndex(s[end:min(len(s), end+1<<15)]); closes != nil {
 			end += closes[1]
 		} else {
-			end += len(sh.keyLines.FindString(s[end:]))
+			end += len(shapes.keyLines().FindString(s[end:]))
 		}
 		if end == at[1] && !strings.HasSuffix(s[:end], "\n") && end < len(s) {
 			continue // only spoken about

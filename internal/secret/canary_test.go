@@ -386,7 +386,7 @@ func TestLinesStayLines(t *testing.T) {
 
 func TestTheQuickLookAtAMakersKeyMissesNone(t *testing.T) {
 	alternatives := regexp.MustCompile(`[A-Za-z0-9_]{2,}[\[\]a-z]*`)
-	source := shapes().maker.String()
+	source := shapes.maker().String()
 	for _, group := range regexp.MustCompile(`\(\?:([^()]*)\)`).FindAllStringSubmatch(source, -1) {
 		for _, begin := range strings.Split(group[1], "|") {
 			if !mayBeMade(alternatives.FindString(begin) + "-0123456789abcdef") {

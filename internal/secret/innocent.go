@@ -26,9 +26,8 @@ func innocent(before, run, path string) bool {
 	if !strings.Contains(strings.Join(said, ""), "publickey") && slices.ContainsFunc(said, Name) {
 		return false
 	}
-	sh := shapes()
 	switch bare := strings.Trim(run, "-_="); {
-	case sh.uuid.MatchString(bare), sh.ulid.MatchString(bare), sh.traceParent.MatchString(bare), sh.pod.MatchString(bare):
+	case shapes.uuid().MatchString(bare), shapes.ulid().MatchString(bare), shapes.traceParent().MatchString(bare), shapes.pod().MatchString(bare):
 		return true
 	case isHex(bare):
 		return isSum(bare) || labelled(said) || strings.HasSuffix(before, ".") && len(bare) <= 20
@@ -57,7 +56,7 @@ func madeOfWords(s string, labelled bool) bool {
 	parts := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune("-_+=/", r) })
 	for _, part := range parts {
 		switch {
-		case isWord(part) && len(part) < 20, shapes().timePart.MatchString(part):
+		case isWord(part) && len(part) < 20, shapes.timePart().MatchString(part):
 		case isHex(part) && (isSum(part) || labelled || len(part) == 32 && len(parts) > 1):
 		default:
 			return false

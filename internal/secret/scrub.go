@@ -27,27 +27,26 @@ func scrubOnce(s string) string {
 	if len(s) < 3 {
 		return s
 	}
-	sh := shapes()
 	if strings.Contains(s, "PRIVATE KEY-----") {
 		s = scrubPrivateKeys(s)
 	}
 	if strings.Contains(s, "://") || strings.Contains(s, `:\/`) || strings.Contains(s, `:/\/`) {
-		s = sh.url.ReplaceAllStringFunc(s, scrubURL)
+		s = shapes.url().ReplaceAllStringFunc(s, scrubURL)
 	}
 	if strings.Contains(s, "@tcp(") || strings.Contains(s, "@unix(") {
-		s = sh.login.ReplaceAllString(s, Mark+"@$1")
+		s = shapes.login().ReplaceAllString(s, Mark+"@$1")
 	}
 	lower := strings.ToLower(s)
 	if strings.Contains(lower, "bearer") {
-		s = hideCredentials(sh.bearer, s, func(string) bool { return true })
+		s = hideCredentials(shapes.bearer(), s, func(string) bool { return true })
 	}
 	if slices.ContainsFunc([]string{"basic", "token", "apikey", "bot", "negotiate", "dpop"}, func(w string) bool { return strings.Contains(lower, w) }) {
-		s = hideCredentials(sh.scheme, s, func(c string) bool { return !isWord(c) })
+		s = hideCredentials(shapes.scheme(), s, func(c string) bool { return !isWord(c) })
 	}
 	s = scrubBlocks(scrubPairs(s))
 	s = replaceRuns(s, "_.=-", 12, scrubMaker)
 	if strings.Contains(s, "eyJ") {
-		s = sh.webToken.ReplaceAllLiteralString(s, Mark)
+		s = shapes.webToken().ReplaceAllLiteralString(s, Mark)
 	}
 	s = replaceRuns(s, "+/=", 32, func(before, run, path string) string {
 		if m := measure(run); m.digits >= 2 && m.mixed >= 3 && m.humps >= 4 && !innocent(before, run, path) {
@@ -67,7 +66,7 @@ func scrubMaker(_, run, _ string) string {
 	if !mayBeMade(run) {
 		return run
 	}
-	return shapes().maker.ReplaceAllStringFunc(run, func(key string) string {
+	return shapes.maker().ReplaceAllStringFunc(run, func(key string) string {
 		prefix, _ := splitAt(key, "-_")
 		if isWord(key) && (ordinary[prefix] || !strings.ContainsAny(key, "0123456789")) {
 			return key // npm_config_user_agent, key-value-store-v2
@@ -376,7 +375,7 @@ func cutCredentials(value, after string) (scheme, credentials, rest string) {
 		scheme = value
 		if strings.HasPrefix(after, " ") {
 			_, credentials, rest = cutValue(after[1:])
-			if m := shapes().parameters.FindString(after[1:]); len(m) > len(credentials) {
+			if m := shapes.parameters().FindString(after[1:]); len(m) > len(credentials) {
 				credentials, rest = m, after[1+len(m):]
 			}
 		}
@@ -414,5 +413,5 @@ func isDigest(before, run string) bool {
 			return true
 		}
 	}
-	return len(run) == 40 && strings.Trim(run, "0123456789abcdef") == "" && shapes().commit.MatchString(before)
+	return len(run) == 40 && strings.Trim(run, "0123456789abcdef") == "" && shapes.commit().MatchString(before)
 }
