@@ -1,9 +1,6 @@
 package fault
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // Attempt is one attempt of one request that did not bring an answer to its
 // caller, or that did: then there is nothing to decide.
@@ -76,8 +73,6 @@ type Decision struct {
 	// Times is how often the request may be sent again in all, 0 for as often as
 	// the deadline and the budget allow.
 	Times int
-	// QueueFor bounds the wait in our queue, 0 for up to the deadline.
-	QueueFor time.Duration
 	// CancelFirst: tell the server to give the first attempt up before going on.
 	CancelFirst bool
 	// FirstHalf: only while less than half of the time to the deadline is used.
@@ -249,7 +244,7 @@ func columnOfEffect(e Effect) column {
 // in docs/RELIABILITY.md.
 const rules = `
                  read-only idempotent keyed   unstated destructive | safe   listening one-way
-unsent           ready     ready      ready   ready10s ready5s     | ready  ready     no
+unsent           ready     ready      ready   ready    ready       | ready  ready     no
 unparseable      resend    resend     resend  resend   resend      | resend resend    no
 unread           resend    resend     resend  resend   resend      | resend resend    no
 silent,lost      once      once       samekey unknown  unknown     | freely freely    unknown
@@ -263,10 +258,8 @@ cancelled        gone      gone       gone    gone     gone        | gone   gone
 `
 
 var words = map[string]Decision{
-	// Send when the server is ready, until the deadline or no longer than that.
-	"ready":    {Action: WaitThenSend, Outcome: NotExecuted, Free: true},
-	"ready10s": {Action: WaitThenSend, Outcome: NotExecuted, Free: true, QueueFor: 10 * time.Second},
-	"ready5s":  {Action: WaitThenSend, Outcome: NotExecuted, Free: true, QueueFor: 5 * time.Second},
+	// Send when the server is ready.
+	"ready": {Action: WaitThenSend, Outcome: NotExecuted, Free: true},
 	// Send again: it cannot have run.
 	"resend": {Action: SendAgain, Outcome: NotExecuted, Free: true},
 	// Send again one time; after cancelling the first; in the first half of the deadline.

@@ -192,9 +192,6 @@ func inWords(d Decision) string {
 		if d.Times > 0 {
 			say = append(say, fmt.Sprintf("at most %d×", d.Times))
 		}
-		if d.QueueFor > 0 {
-			say = append(say, "within "+d.QueueFor.String())
-		}
 		if d.FirstHalf {
 			say = append(say, "in the first half of the deadline")
 		}
@@ -238,11 +235,6 @@ func TestTheRulesAreThoseOfTheSpecification(t *testing.T) {
 			if got := Decide(test.a).Action; got != test.want[i] {
 				t.Errorf("%s, %s: got %v, want %v", test.name, effect, got, test.want[i])
 			}
-		}
-	}
-	for effect, want := range map[Effect]time.Duration{ReadOnly: 0, Unstated: 10 * time.Second, Destructive: 5 * time.Second} {
-		if got := Decide(Attempt{Effect: effect}).QueueFor; got != want {
-			t.Errorf("an unsent %s call waits %v, want %v", effect, got, want)
 		}
 	}
 }
@@ -310,10 +302,23 @@ func TestRefusalsProveThatNothingRan(t *testing.T) {
 		{"-32602", Evidence{RPCCode: -32602, Text: "Unknown tool: x"}, ForGood, true},
 		{"-32602 after the tool ran", Evidence{RPCCode: -32602, Text: "Structured content does not match the tool's output schema"}, ForGood, false},
 		{"-32603", Evidence{RPCCode: -32603}, ForGood, false},
+		{"a stream behind the last one of GOAWAY", Evidence{Text: "http2: Transport: cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY] after Request.Body was written; define Request.GetBody to avoid this error"}, StreamRefused, true},
+		{"a stream that was reset", Evidence{Text: "http2: Transport: cannot retry err [stream error: stream ID 3; REFUSED_STREAM; received from peer] after Request.Body was written; define Request.GetBody to avoid this error"}, ForGood, false},
 		{"-32000", Evidence{RPCCode: -32000}, ForGood, false},
 	} {
 		if got, refused := RefusalOf(test.e); got != test.want || refused != test.refused {
 			t.Errorf("%s: got %v, %v; want %v, %v", test.name, got, refused, test.want, test.refused)
+		}
+	}
+}
+
+func TestOnlyCodesOfTheProtocolProveThatNothingRan(t *testing.T) {
+	for code, want := range map[int]bool{
+		-32700: true, -32600: true, -32601: true, -32602: true, -32603: false, -32599: false, -32000: false, -32001: false,
+		-32019: false, -32020: true, -32021: true, -32022: true, -32023: false, -32699: false, 0: false, 404: false,
+	} {
+		if got := NeverExecuted(code); got != want {
+			t.Errorf("NeverExecuted(%d) = %v, want %v", code, got, want)
 		}
 	}
 }

@@ -16,7 +16,8 @@ const (
 	SignInExpired
 	// Throttled: the time the server asked for has to pass first.
 	Throttled
-	// StreamRefused: HTTP/2 did not take the stream; nothing has to be done first.
+	// StreamRefused: HTTP/2 never took the stream; nothing has to be done first. See
+	// StreamNeverTaken: a reset stream alone proves nothing.
 	StreamRefused
 	// LoadShed: the server asked to be called again, without a question to answer.
 	LoadShed
@@ -42,12 +43,22 @@ func (r Refusal) String() string {
 // has passed.
 func (r Refusal) passes() bool { return r != ForGood && int(r) < len(refusalNames) }
 
+// NeverExecuted reports whether a JSON-RPC code says by itself that the request was
+// turned away before anything ran. Every other error that names the request is an
+// answer to it, whatever the HTTP status it came with: the tool may have run.
+func NeverExecuted(code int) bool {
+	return code == -32700 || code >= -32602 && code <= -32600 || code >= -32022 && code <= -32020
+}
+
 // RefusalOf says whether an error answer proves that the request was not run, and
 // why it was turned away. The evidence is that of the answer alone: HTTP status,
 // JSON-RPC code and text. What it does not recognise may have run.
 func RefusalOf(e Evidence) (Refusal, bool) {
 	if e.HTTPStatus == 404 && e.HadSession {
 		return SessionLost, true
+	}
+	if StreamNeverTaken(e.Text) {
+		return StreamRefused, true
 	}
 	switch Diagnose(Evidence{Text: e.Text, HTTPStatus: e.HTTPStatus, RPCCode: e.RPCCode, HadSession: e.HadSession}).Kind {
 	case OutputSchema, ResultTooLarge:

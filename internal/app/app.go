@@ -35,6 +35,10 @@ type RunOptions struct {
 	Policy   fault.Policy
 	Stateful bool
 	MaxCall  time.Duration
+	// StartTimeout, HungAfter and LostAfter say when a server is given up; see
+	// guard.Spec. DrainTimeout is how long calls may still take when we are told to
+	// stop, 0 for five seconds.
+	StartTimeout, HungAfter, LostAfter, DrainTimeout time.Duration
 	// Arguments says what is done about arguments that do not fit; Repair is its
 	// policy by name.
 	Arguments guard.ArgumentOptions
@@ -77,6 +81,8 @@ func Run(ctx context.Context, o RunOptions) error {
 		DieWithUs: true,
 		URL:       o.URL,
 		Header:    header,
+
+		StartTimeout: o.StartTimeout, HungAfter: o.HungAfter, LostAfter: o.LostAfter,
 	}, guard.Options{Policy: o.Policy, Stateful: o.Stateful, MaxCall: o.MaxCall, Arguments: o.Arguments, OnEvent: tellPerson(log)})
 	if err != nil {
 		return err

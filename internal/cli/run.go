@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +58,18 @@ MCPMEND_OFF=1 starts the server directly and steps out of the way.`,
 	flags.Func("tool", "your own word on one tool, as `NAME=EFFECT`: read-only, idempotent, unstated, destructive",
 		func(word string) error { return setEffect(&o.Policy, word) })
 	flags.BoolVar(&o.Stateful, "stateful", false, "the server remembers things; after a restart say so instead of calling")
-	flags.DurationVar(&o.MaxCall, "timeout", 0, "longest `TIME` for one call, all attempts together (default 15m)")
+	for _, limit := range []struct {
+		to          *time.Duration
+		name, usage string
+	}{
+		{&o.MaxCall, "timeout", "longest `TIME` for one call, all attempts together; progress extends it (default: no limit)"},
+		{&o.StartTimeout, "start-timeout", "longest `TIME` for a start until the server has introduced itself (default: no limit)"},
+		{&o.HungAfter, "hung-after", "replace a process that shows no sign of life for this `TIME` (default 5m)"},
+		{&o.LostAfter, "lost-after", "give up a connection over which nothing is acknowledged for this `TIME` (default 2m)"},
+		{&o.DrainTimeout, "drain-timeout", "when told to stop, let calls finish for this `TIME`, then answer the rest (default 5s)"},
+	} {
+		flags.Func(limit.name, limit.usage, func(word string) error { return setDuration(limit.to, word) })
+	}
 	flags.Func("repair", "mend arguments that do not fit by this `POLICY`: balanced (default), strict, off", func(word string) error {
 		if !slices.Contains([]string{"off", "strict", "balanced"}, word) {
 			return errors.New("choose balanced, strict or off")
@@ -140,6 +152,16 @@ func setEffect(p *fault.Policy, word string) error {
 		p.Tools = make(map[string]fault.Effect)
 	}
 	p.Tools[name] = effect
+	return nil
+}
+
+// setDuration reads a time that somebody typed.
+func setDuration(to *time.Duration, word string) error {
+	d, err := time.ParseDuration(word)
+	if err != nil || d <= 0 {
+		return errors.New("write a time such as 90s or 5m")
+	}
+	*to = d
 	return nil
 }
 

@@ -40,8 +40,8 @@ const (
 // path. It is an [http.Handler]; [HTTP.Serve] adds the server around it. The
 // fields are not to be changed once it serves.
 //
-// A legacy client gets a session of its own. Modern clients are stateless and
-// share one.
+// Each client has a session of its own with the server: a legacy one by its session
+// id, a modern one by what it says about itself.
 type HTTP struct {
 	// Catalogue is what the clients get to see.
 	Catalogue *catalogue.Catalogue
@@ -61,8 +61,9 @@ type HTTP struct {
 	SessionIdle time.Duration
 
 	once     sync.Once
-	sessions sessions
-	modern   modern
+	sessions sessions      // of legacy clients
+	modern   sessions      // of modern ones
+	mirrors  mirrors       // what is known about the headers that tool calls need
 	stopping chan struct{} // closed when streams without an end must end
 	stop     sync.Once
 }
@@ -74,6 +75,7 @@ func (h *HTTP) init() {
 		if h.sessions.idle <= 0 {
 			h.sessions.idle = time.Hour
 		}
+		h.modern.idle, h.modern.most = modernIdle, mostModern
 	})
 }
 
@@ -129,7 +131,7 @@ func (h *HTTP) isStopping() bool {
 func (h *HTTP) Close() {
 	h.hush()
 	h.sessions.closeAll()
-	h.modern.close()
+	h.modern.closeAll()
 }
 
 // ServeHTTP answers one request.

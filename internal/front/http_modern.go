@@ -1,43 +1,37 @@
 package front
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/mcpmend/mcpmend/internal/catalogue"
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
 
-// modern is what all modern clients share: the session, since they are stateless,
-// and what is known about the headers their tool calls need.
-type modern struct {
-	mu      sync.Mutex
-	session *catalogue.Session
-	mirrors mirrors
-}
+// What is kept of modern clients. They never say goodbye.
+const (
+	modernIdle = 15 * time.Minute // longer than a call may wait for its client's answer
+	mostModern = 256
+)
 
-func (m *modern) open(c *catalogue.Catalogue) *catalogue.Session {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.session == nil {
-		m.session = c.Open(catalogue.Peer{Era: wire.Modern, Message: func(msg wire.Message) {
-			m.mirrors.notice(&msg)
+// client is the session of the modern client that sent a message, in use by the
+// caller; nil if there are too many. Modern clients are stateless, so they are told
+// apart by who they are and what they say about themselves: each has its own
+// conversation with the server, its own memory of what went wrong, and is asked
+// only what its own calls lead to.
+func (h *HTTP) client(m *wire.Message) *session {
+	info, _ := wire.Member(m.Params(), "_meta", wire.MetaClientInfo)
+	key := sha256.Sum256(info)
+	return h.modern.meet(string(key[:]), func(*session) *catalogue.Session {
+		return h.Catalogue.Open(catalogue.Peer{Era: wire.Modern, Several: true, Message: func(msg wire.Message) {
+			h.mirrors.notice(&msg)
 			msg.Release()
 		}})
-	}
-	return m.session
-}
-
-func (m *modern) close() {
-	m.mu.Lock()
-	session := m.session
-	m.mu.Unlock()
-	if session != nil {
-		session.Close()
-	}
+	})
 }
 
 func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m wire.Message) {
@@ -45,7 +39,13 @@ func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m wire.Message
 		fail(w, http.StatusBadRequest, requestID(&m), code, text, nil)
 		return
 	}
-	session := h.modern.open(h.Catalogue)
+	client := h.client(&m)
+	if client == nil {
+		fail(w, http.StatusServiceUnavailable, requestID(&m), wire.CodeServerTrouble, "too many clients", nil)
+		return
+	}
+	defer h.modern.leave(client)
+	session := client.talk.session
 	switch m.Kind {
 	case wire.Notification:
 		// A call is taken back by leaving it. By id it could be somebody else's.
@@ -66,7 +66,7 @@ func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m wire.Message
 		return
 	}
 	if m.Method() == wire.MethodCall {
-		if text := h.modern.mirrors.check(r, session, &m); text != "" {
+		if text := h.mirrors.check(r, session, &m); text != "" {
 			fail(w, http.StatusBadRequest, m.ID(), wire.CodeHeaderMismatch, text, nil)
 			return
 		}
@@ -80,7 +80,7 @@ func (h *HTTP) askModern(r *http.Request, session *catalogue.Session, m wire.Mes
 	call := &catalogue.Call{Msg: m, Header: paramHeaders(r.Header)}
 	if a.accept.events {
 		call.On = func(m wire.Message) {
-			h.modern.mirrors.notice(&m)
+			h.mirrors.notice(&m)
 			if !out.push(outgoing{msg: m}) {
 				m.Release()
 			}
@@ -88,7 +88,7 @@ func (h *HTTP) askModern(r *http.Request, session *catalogue.Session, m wire.Mes
 	}
 	call.Done = func(reply catalogue.Reply) {
 		if method == wire.MethodTools {
-			h.modern.mirrors.learn(&m, &reply.Msg)
+			h.mirrors.learn(&m, &reply.Msg)
 		}
 		o := outgoing{msg: reply.Msg, id: m.ID(), reply: true, none: reply.None, status: statusOf(&reply)}
 		if !out.push(o) {

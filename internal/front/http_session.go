@@ -18,8 +18,9 @@ const (
 	backlogBytes    = 256 << 10
 )
 
-// session is one legacy client. While nothing happens it is a little memory and
-// nothing else: no goroutine, no timer, no buffer.
+// session is one client: a legacy one, which names it by its id, or a modern one,
+// which is known by what it says about itself. While nothing happens it is a little
+// memory and nothing else: no goroutine, no timer, no buffer.
 type session struct {
 	id      string
 	talk    *conversation
@@ -115,10 +116,11 @@ func (s *session) close() {
 	s.talk.session.Close()
 }
 
-// sessions are all legacy clients. Those that nobody uses stand in a queue, the
+// sessions are all clients of one era. Those that nobody uses stand in a queue, the
 // one unused for longest at its head, and one timer for all looks at that head.
 type sessions struct {
 	idle time.Duration
+	most int // how many there may be, 0 for any number
 
 	mu    sync.Mutex
 	byID  map[string]*session
@@ -138,6 +140,40 @@ func (t *sessions) begin(c *catalogue.Catalogue) *session {
 		t.byID = make(map[string]*session)
 	}
 	t.byID[s.id] = s
+	return s
+}
+
+// meet is the session of that id, opened if there is none, in use by the caller. It
+// returns nil when there are too many and all of them are in use.
+func (t *sessions) meet(id string, open func(*session) *catalogue.Session) *session {
+	if s := t.enter(id); s != nil {
+		return s
+	}
+	t.mu.Lock()
+	if s := t.byID[id]; s != nil { // somebody else was faster
+		t.mu.Unlock()
+		return t.enter(id)
+	}
+	var evicted *session
+	if t.most > 0 && len(t.byID) >= t.most {
+		unused := t.quiet.Front()
+		if unused == nil {
+			t.mu.Unlock()
+			return nil
+		}
+		evicted = unused.Value.(*session)
+		t.forget(evicted)
+	}
+	s := &session{id: id, busy: 1}
+	s.talk = newConversation(open(s))
+	if t.byID == nil {
+		t.byID = make(map[string]*session)
+	}
+	t.byID[id] = s
+	t.mu.Unlock()
+	if evicted != nil {
+		evicted.close()
+	}
 	return s
 }
 

@@ -222,7 +222,11 @@ func (c *Call) advice(args []byte, text string, kind fault.Kind) []byte {
 		return nil
 	}
 	// Whoever answers takes a quarter of the time the call has left, at the most.
-	ctx, cancel := context.WithTimeout(context.Background(), c.session.server.options.MaxCall-time.Since(c.began))
+	left := advicePatience
+	if limit := c.session.server.options.MaxCall; limit > 0 {
+		left = min(left, limit-time.Since(c.began))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), left)
 	defer cancel()
 	better, err := c.session.advise(ctx, Advice{
 		Tool: c.name, Schema: c.tool.input, Arguments: args, Error: text, Kind: kind,
@@ -239,6 +243,9 @@ func (c *Call) advice(args []byte, text string, kind fault.Kind) []byte {
 	}
 	return better
 }
+
+// advicePatience is how long a call waits for advice if nobody has set it a limit.
+const advicePatience = time.Minute
 
 // wrongIn tells the values that do not fit by what a check found, nil if it found
 // nothing: then it was the server that refused them, and only it knows which.

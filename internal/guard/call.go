@@ -34,6 +34,7 @@ type Call struct {
 	tool    *tool  // its definition when the call arrived; nil if none was seen
 	effect  fault.Effect
 	byUser  bool
+	tried   *death  // it is the one try of a call that the server died of
 	misfit  *misfit // what was wrong with the arguments, or changed about them
 	began   time.Time
 
@@ -47,8 +48,7 @@ type Call struct {
 	faults    []*fault.Fault
 	inHand    *Reply // an answer that a second thought is being given
 	ending    ending
-	deadline  *time.Timer // when the call is over, whatever happens
-	patience  *time.Timer // when waiting for the server is over
+	deadline  *time.Timer // when the call is over, whatever happens; nil for never
 	waiting   bool        // counted among those that wait
 	size      int64       // what it counts for there
 	pass      uint64      // its place on the ramp; 0 if it has none
@@ -62,7 +62,6 @@ const (
 	notEnding  ending = iota
 	byClient          // the client took it back
 	byDeadline        // its time is up
-	byPatience        // the server did not come back in time
 )
 
 // Reply is how a call was settled.
@@ -81,13 +80,15 @@ type Reply struct {
 
 // Limits of what may wait for a server to come back.
 const (
-	mostQueued      = 128
-	mostQueuedBytes = 8 << 20
+	mostQueued      = 4096
+	mostQueuedBytes = 32 << 20
 	longestThrottle = 30 * time.Second // a server's wish to wait that we fulfil
-	greetPatience   = 3 * time.Second  // an introduction is no use to a client that gave up
-	safePatience    = 30 * time.Second // what has no effect may wait longer
-	shedPause       = 250 * time.Millisecond
-	resendPause     = time.Millisecond
+	// A call waits for a start for as long as that lasts, but not through one failed
+	// start after the other.
+	startPatience = 30 * time.Second
+	greetPatience = 3 * time.Second // an introduction is no use to a client that gave up
+	shedPause     = 250 * time.Millisecond
+	resendPause   = time.Millisecond
 )
 
 var resendIDs atomic.Int64
@@ -110,11 +111,17 @@ func (s *Session) Do(c *Call) {
 		c.effect, c.byUser = s.server.tools.effect(c.name, c.tool)
 	}
 	s.server.budget.call(c.began)
-	if c.method != wire.MethodListen {
-		c.deadline = time.AfterFunc(s.server.options.MaxCall, func() { c.end(byDeadline, nil) })
+	if limit := s.server.options.MaxCall; limit > 0 && c.method != wire.MethodListen {
+		c.deadline = time.AfterFunc(limit, func() { c.end(byDeadline, nil) })
 	}
-	if c.method == wire.MethodCall && !c.fit() {
-		return
+	if c.method == wire.MethodCall {
+		if f := s.deaths.refuse(c, c.began); f != nil {
+			c.refuse(f)
+			return
+		}
+		if !c.fit() {
+			return
+		}
 	}
 	c.gate()
 }
@@ -124,7 +131,7 @@ func (s *Session) Do(c *Call) {
 func (c *Call) gate() {
 	s := c.session
 	if h := s.server.up.Health(); h.State == upstream.Dead && !s.up.Connected() {
-		if wait := time.Until(h.NextAttempt); wait > c.patienceFor(0) {
+		if wait := time.Until(h.NextAttempt); wait > c.patience() {
 			c.refuse(unavailable(h, wait))
 			return
 		}
@@ -163,22 +170,13 @@ func unavailable(h Health, wait time.Duration) *fault.Fault {
 	return f
 }
 
-// patienceFor is how long the call may wait for a server to come back. decided is
-// what the table says, 0 if it does not.
-func (c *Call) patienceFor(decided time.Duration) time.Duration {
-	switch {
-	case decided > 0:
-		return decided
-	case c.method == wire.MethodInitialize || c.method == wire.MethodDiscover:
+// patience is how long the call may wait for a server that cannot be started. While
+// a start is under way it has no limit.
+func (c *Call) patience() time.Duration {
+	if c.method == wire.MethodInitialize || c.method == wire.MethodDiscover {
 		return greetPatience
-	case c.method != wire.MethodCall:
-		return safePatience
 	}
-	d := fault.Decide(fault.Attempt{Method: c.method, Effect: c.effect, ByUser: c.byUser, Delivery: fault.Unsent})
-	if d.QueueFor > 0 {
-		return d.QueueFor
-	}
-	return safePatience
+	return startPatience
 }
 
 // queueUp takes a place among those that wait for the server, or refuses the call
@@ -206,7 +204,6 @@ func (c *Call) queueUp() bool {
 		return false
 	}
 	c.waiting = true
-	c.patience = time.AfterFunc(c.patienceFor(0), func() { c.end(byPatience, nil) })
 	return true
 }
 
@@ -227,9 +224,29 @@ func (c *Call) send() {
 	}
 	c.attempts++
 	c.up = &upstream.Call{Msg: msg, Header: c.Header, On: c.On, Check: c.check, Done: c.outcome}
+	if c.deadline != nil {
+		c.up.On = c.heard
+	}
 	up := c.up
 	c.mu.Unlock()
 	c.session.up.Do(up)
+}
+
+// heard passes on what belongs to the call. A server that reports progress is at
+// work, so the call's time begins anew.
+func (c *Call) heard(m wire.Message) {
+	if m.Method() == wire.MethodProgress {
+		c.mu.Lock()
+		if !c.settled && c.ending == notEnding {
+			c.deadline.Reset(c.session.server.options.MaxCall)
+		}
+		c.mu.Unlock()
+	}
+	if c.On != nil {
+		c.On(m)
+		return
+	}
+	c.session.peer.Message(m)
 }
 
 var (
@@ -269,9 +286,6 @@ func (c *Call) check() *fault.Fault {
 		c.session.server.queue.Add(-1)
 		c.session.server.queued.Add(-c.size)
 	}
-	if c.patience != nil {
-		c.patience.Stop()
-	}
 	return nil
 }
 
@@ -284,10 +298,6 @@ func (c *Call) end(why ending, note *wire.Message) {
 	if c.settled || c.ending != notEnding {
 		c.mu.Unlock()
 		return
-	}
-	if why == byPatience && c.up != nil && c.up.Sent() {
-		c.mu.Unlock()
-		return // it is on its way after all
 	}
 	c.ending = why
 	up, begun := c.up, c.session != nil
@@ -324,6 +334,9 @@ func (c *Call) outcome(o upstream.Outcome) {
 	c.up = nil
 	c.mu.Unlock()
 	c.session.server.ramp.leave(pass)
+	if c.method == wire.MethodCall {
+		c.session.deaths.note(c, &o)
+	}
 	switch {
 	case o.Fault == nil:
 		c.answered(o)
@@ -331,10 +344,8 @@ func (c *Call) outcome(o upstream.Outcome) {
 		c.settle(Reply{None: true, Fault: o.Fault})
 	case held != nil:
 		c.settle(*held) // it was answered; only a second thought was under way
-	case why == byDeadline, why == byPatience && sent:
+	case why == byDeadline:
 		c.timeUp(sent)
-	case why == byPatience:
-		c.giveUp(c.lastFault(o.Fault), fault.NotExecuted)
 	default:
 		c.act(o.Fault, d)
 	}
@@ -468,14 +479,15 @@ func (c *Call) mayGoOn(f *fault.Fault, d *fault.Decision) bool {
 	server := c.session.server
 	now := time.Now()
 	used := now.Sub(c.began)
+	limit := server.options.MaxCall
 	switch {
 	case errors.Is(f.Cause, errChanged), errors.Is(f.Cause, errForgot), errors.Is(f.Cause, upstream.ErrEnded):
 		return false
-	case d.FirstHalf && used > server.options.MaxCall/2:
+	case d.FirstHalf && limit > 0 && used > limit/2:
 		return false
-	case f.Delivery == fault.Unsent && used > c.patienceFor(d.QueueFor):
+	case f.Delivery == fault.Unsent && used > c.patience():
 		return false
-	case f.RetryAfter > longestThrottle || used+f.RetryAfter > server.options.MaxCall:
+	case f.RetryAfter > longestThrottle || limit > 0 && used+f.RetryAfter > limit:
 		return false
 	case c.hopeless(f):
 		return false
@@ -483,7 +495,7 @@ func (c *Call) mayGoOn(f *fault.Fault, d *fault.Decision) bool {
 		return false
 	}
 	h := server.up.Health()
-	return h.State != upstream.Dead || time.Until(h.NextAttempt) <= c.patienceFor(d.QueueFor)
+	return h.State != upstream.Dead || time.Until(h.NextAttempt) <= c.patience()
 }
 
 // hopeless: somebody has to change something before it can work.
@@ -523,22 +535,6 @@ func (c *Call) timeUp(sent bool) {
 	c.giveUp(f, outcome)
 }
 
-// lastFault is the last real fault, for a call that ended while it waited.
-func (c *Call) lastFault(otherwise *fault.Fault) *fault.Fault {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := len(c.faults); n > 0 {
-		return c.faults[n-1]
-	}
-	if h := c.session.server.up.Health(); h.Cause != nil {
-		f := *h.Cause
-		f.Delivery = fault.Unsent
-		f.RetryAfter = max(0, time.Until(h.NextAttempt))
-		return &f
-	}
-	return otherwise
-}
-
 // refuse settles a call that was never sent.
 func (c *Call) refuse(f *fault.Fault) {
 	c.mu.Lock()
@@ -567,16 +563,17 @@ func (c *Call) settle(r Reply) {
 	if c.deadline != nil {
 		c.deadline.Stop()
 	}
-	if c.patience != nil {
-		c.patience.Stop()
-	}
 	if c.waiting {
 		c.waiting = false
 		c.session.server.queue.Add(-1)
 		c.session.server.queued.Add(-c.size)
 	}
 	c.mu.Unlock()
-	if !was {
-		c.Done(r)
+	if was {
+		return
 	}
+	if c.session != nil {
+		c.session.deaths.settled(c)
+	}
+	c.Done(r)
 }

@@ -35,7 +35,8 @@ type Options struct {
 	// Stateful: the server remembers things between calls. After a restart the
 	// first call is not run, and its answer says that the memory is gone.
 	Stateful bool
-	// MaxCall bounds one call, all attempts together. 0 means 15 minutes.
+	// MaxCall bounds one call, all attempts together; each progress that the server
+	// reports extends it. 0 is no limit: the call takes as long as its server lives.
 	MaxCall time.Duration
 	// Arguments says what is done about arguments that do not fit.
 	Arguments ArgumentOptions
@@ -58,8 +59,6 @@ type Event struct {
 	Fault *fault.Fault
 }
 
-const defaultMaxCall = 15 * time.Minute
-
 // Server is one guarded server.
 type Server struct {
 	up      *upstream.Server
@@ -73,9 +72,6 @@ type Server struct {
 
 // New guards the server that spec describes. It starts nothing.
 func New(spec Spec, options Options) (*Server, error) {
-	if options.MaxCall <= 0 {
-		options.MaxCall = defaultMaxCall
-	}
 	s := &Server{options: options}
 	s.tools.policy = options.Policy
 	also := spec.OnHealth
@@ -146,6 +142,7 @@ type Session struct {
 	// advise asks a model; nil asks nobody.
 	advise   func(context.Context, Advice) ([]byte, error)
 	failures failures
+	deaths   deaths
 }
 
 // Open begins a conversation. Nothing is started before the first call.

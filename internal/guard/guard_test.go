@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 //
 //	echo  answers
 //	die   exits in the middle of the call
+//	steps takes 600 ms, and reports progress to whoever asks for it
 //
 // how "typed" gives echo a schema and has it say what it got.
 // how "changed" lists other definitions when started a second time; the file named
@@ -85,6 +86,14 @@ func serve(how string) {
 				}
 				reply(`{"content":[{"type":"text","text":` + string(wire.AppendString(nil, string(args))) + `}]}`)
 				break
+			}
+			if string(name) == `"steps"` {
+				for range 10 {
+					<-time.After(60 * time.Millisecond)
+					if token, ok := wire.Member(m.Params(), "_meta", "progressToken"); ok {
+						fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`+"\n", token)
+					}
+				}
 			}
 			reply(`{"content":[{"type":"text","text":"fine"}]}`)
 		}

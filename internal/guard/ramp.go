@@ -6,13 +6,14 @@ import (
 )
 
 // ramp decides how many calls may be on their way at once when a server is not
-// well. While it is down one call goes ahead and finds out whether it is back; the
+// well. A first start is no outage: whoever waits for it is let in together. While
+// it is down one call goes ahead and finds out whether it is back; the
 // others wait. When it is back they are let in slowly: one, then two, then four,
 // and no more than rampCap at once until it has worked for a while. All that
 // waited would otherwise fall on it together.
 type ramp struct {
 	mu      sync.Mutex
-	up      bool      // the server is there; the zero value is the time before the first start
+	down    bool      // the server was there and is not; before the first start it is not down
 	since   time.Time // of the recovery; zero when there is nothing to be careful about
 	epoch   uint64    // counts outages; who entered before one does not count after it
 	running int
@@ -29,8 +30,8 @@ const (
 // close says that the server is down, open that it is back.
 func (r *ramp) close() {
 	r.mu.Lock()
-	if r.up {
-		r.up = false
+	if !r.down {
+		r.down = true
 		r.epoch++
 		r.running = 0
 	}
@@ -39,8 +40,8 @@ func (r *ramp) close() {
 
 func (r *ramp) open(now time.Time) {
 	r.mu.Lock()
-	if !r.up {
-		r.up, r.since = true, now
+	if r.down {
+		r.down, r.since = false, now
 	}
 	r.mu.Unlock()
 	r.release()
@@ -49,7 +50,7 @@ func (r *ramp) open(now time.Time) {
 // room is how many calls may run at once; 0 means any number. The caller holds mu.
 func (r *ramp) room(now time.Time) int {
 	switch {
-	case !r.up:
+	case r.down:
 		return 1
 	case r.since.IsZero():
 		return 0

@@ -27,3 +27,20 @@ func modernParams(params, meta []byte) []byte {
 	})
 	return params
 }
+
+// offered reports whether capabilities of a client allow it to be asked this.
+func offered(capabilities []byte, method string) bool {
+	name := ""
+	switch method {
+	case "elicitation/create":
+		name = "elicitation"
+	case "sampling/createMessage":
+		name = "sampling"
+	case "roots/list":
+		name = "roots"
+	default:
+		return false
+	}
+	_, ok := wire.Member(capabilities, name)
+	return ok
+}

@@ -52,18 +52,22 @@ type Outcome struct {
 	Status int
 	// Fault says why there is no reply, and how far the request got.
 	Fault *fault.Fault
+	// Alone: it was the only request that the server can have been working on when
+	// the connection was lost.
+	Alone bool
 }
 
 // flight is one attempt to get a request answered over one link.
 type flight struct {
-	link   canceller
-	call   *Call        // nil for a request of our own
-	vitals *vitals      // of the server, which every outcome says something about
-	msg    wire.Message // what is sent; the client's own bytes where possible
-	header http.Header
-	on     func(wire.Message) // the call's own ear; nil if it has none
-	peer   func(wire.Message) // the client's, for when the call has none
-	done   func(Outcome)
+	link    canceller
+	session *Session     // whose call it is; nil for a request of our own
+	call    *Call        // nil for a request of our own
+	vitals  *vitals      // of the server, which every outcome says something about
+	msg     wire.Message // what is sent; the client's own bytes where possible
+	header  http.Header
+	on      func(wire.Message) // the call's own ear; nil if it has none
+	peer    func(wire.Message) // the client's, for when the call has none
+	done    func(Outcome)
 
 	settled atomic.Bool
 	started atomic.Bool // something that belongs to it came back

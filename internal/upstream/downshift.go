@@ -23,8 +23,7 @@ type downshift struct {
 
 	mu        sync.Mutex
 	listeners map[*Call]struct{}
-	holds     map[*Call]*hold  // by the request that opened the call
-	waiting   map[string]*hold // by request state: the client has to answer first
+	holds     map[*Call]*hold // by the request that opened the call
 	level     string
 	opened    uint64 // how many calls there have been
 }
@@ -46,15 +45,63 @@ type hold struct {
 const (
 	statePrefix = "mcpmend-"
 	holdTime    = 10 * time.Minute
+	mostHeld    = 1024 // calls of one client that wait for its answers
 )
+
+// held are the calls whose client has to answer first, by request state. They belong
+// to the session: a client may come back after the server is gone, and has to be
+// told that.
+type held struct {
+	mu sync.Mutex
+	by map[string]*hold
+}
+
+// add files a call, and reports false if there are too many.
+func (t *held) add(state string, h *hold) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.by) >= mostHeld {
+		return false
+	}
+	if t.by == nil {
+		t.by = make(map[string]*hold)
+	}
+	t.by[state] = h
+	return true
+}
+
+// take hands out the call that a request goes on with; nil if there is none.
+func (t *held) take(state string, c *Call) *hold {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.by[state]
+	if h == nil || c != nil && !h.continuedBy(c) {
+		return nil
+	}
+	delete(t.by, state)
+	return h
+}
+
+// continuedBy reports whether a request asks for the same as the one that opened the
+// call.
+func (h *hold) continuedBy(c *Call) bool {
+	first := &h.first.Msg
+	if c.Msg.Method() != first.Method() {
+		return false
+	}
+	key := nameKeyOf(first.Method())
+	was, _ := wire.Member(first.Params(), key)
+	is, _ := wire.Member(c.Msg.Params(), key)
+	return bytes.Equal(was, is)
+}
 
 // downshift introduces us to a legacy server. probed is the link over which its
 // era was asked, nil if that was known. late is the question if it is still
 // unanswered: should the server turn out to be slow and not silent, it is modern
 // after all.
 func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.Fault) {
-	d := &downshift{session: s, listeners: make(map[*Call]struct{}), holds: make(map[*Call]*hold), waiting: make(map[string]*hold)}
-	if probed != nil && probed.trouble() == nil && s.server.demote(probed, d.hear) {
+	d := &downshift{session: s, listeners: make(map[*Call]struct{}), holds: make(map[*Call]*hold)}
+	if probed != nil && probed.trouble() == nil && s.server.demote(probed, d.hear, s.peer.Several) {
 		d.link = probed
 	} else {
 		late = nil
@@ -67,14 +114,14 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 		if flt != nil {
 			return nil, flt
 		}
-		l.adopt(d.hear, true) // several modern clients may use it: their tokens are kept apart
+		l.adopt(d.hear, s.peer.Several) // the tokens of several clients are kept apart
 		d.link = l
 	}
 	d.link.speak("")
 	hello := s.helloFromFirst()
 	_, reply := s.begin(d.link, wire.MethodInitialize, hello)
-	limit := time.NewTimer(s.server.spec.StartTimeout)
-	defer limit.Stop()
+	limit, stop := after(s.server.spec.StartTimeout)
+	defer stop()
 	for {
 		select {
 		case o := <-late:
@@ -99,7 +146,7 @@ func (s *Session) downshift(probed link, late <-chan Outcome) (dialect, *fault.F
 			_ = d.link.post(wire.NewNotification(wire.MethodInitialized, nil))
 			d.link.attend()
 			return d, nil
-		case <-limit.C:
+		case <-limit:
 			s.server.drop(d.link)
 			return nil, s.giveUp(nil, tooSlow(wire.MethodInitialize, s.server.spec.StartTimeout))
 		}
@@ -267,6 +314,10 @@ func (d *downshift) hear(_ link, m wire.Message, f *flight) {
 	switch {
 	case m.Kind == wire.Request:
 		d.asked(m, f)
+	case m.Method() == wire.MethodCancelled:
+		// It no longer wants an answer. The client knows the question under another
+		// name, and its answer will be one that nobody waits for.
+		m.Release()
 	case standsAlone(m.Method()):
 		d.announce(m)
 	case f != nil:
@@ -318,8 +369,8 @@ func (d *downshift) asked(m wire.Message, f *flight) {
 		return
 	}
 	h := d.holdOf(f)
-	if h == nil {
-		_ = d.link.post(wire.NewError(m.ID(), wire.CodeMethodNotFound, "this client can only be asked during a call", nil))
+	if h == nil || !h.offers(m.Method()) {
+		_ = d.link.post(notAsked(&m))
 		return
 	}
 	h.mu.Lock()
@@ -329,24 +380,30 @@ func (d *downshift) asked(m wire.Message, f *flight) {
 }
 
 // holdOf finds the hold of a flight. Only requests that may be answered with
-// "input required" can be held.
-// A question that came outside of any of them is put to the youngest.
+// "input required" can be held. A question of which it cannot be told whose call
+// led to it is put to nobody.
 func (d *downshift) holdOf(f *flight) *hold {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f != nil && f.call != nil {
-		if h := d.holds[f.call]; h != nil && h.mayAsk() {
-			return h
-		}
+	if f == nil || f.call == nil {
 		return nil
 	}
-	var youngest *hold
-	for _, h := range d.holds {
-		if h.mayAsk() && (youngest == nil || h.number > youngest.number) {
-			youngest = h
-		}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h := d.holds[f.call]; h != nil && h.mayAsk() {
+		return h
 	}
-	return youngest
+	return nil
+}
+
+// offers reports whether the client has said that it can be asked this.
+func (h *hold) offers(method string) bool {
+	h.mu.Lock()
+	c := h.call
+	h.mu.Unlock()
+	if c == nil {
+		c = h.first // it is answering another question
+	}
+	capabilities, _ := wire.Member(c.Msg.Params(), "_meta", wire.MetaCapabilities)
+	return offered(capabilities, method)
 }
 
 // mayAsk reports whether the request is of a kind that may be answered so.
@@ -440,9 +497,14 @@ func (h *hold) putToClient() {
 	method := h.current.Method()
 	h.mu.Unlock()
 
-	h.down.mu.Lock()
-	h.down.waiting[state] = h
-	h.down.mu.Unlock()
+	if !h.down.session.held.add(state, h) {
+		h.expire(state)
+		c.finish(Outcome{Fault: &fault.Fault{
+			Delivery: fault.Started,
+			Evidence: fault.Evidence{Text: "too many calls wait for answers of this client", Moment: fault.AtCall},
+		}})
+		return
+	}
 	request := wire.Set(nil, wire.AppendString(nil, method), "method")
 	if params != nil {
 		request = wire.Set(request, params, "params")
@@ -458,10 +520,7 @@ const inputKey = "input"
 
 // resume takes the client's answer and lets the server's call go on.
 func (d *downshift) resume(c *Call, state string) {
-	d.mu.Lock()
-	h := d.waiting[state]
-	delete(d.waiting, state)
-	d.mu.Unlock()
+	h := d.session.held.take(state, c)
 	if h == nil {
 		c.finish(Outcome{Reply: wire.NewError(c.Msg.ID(), wire.CodeInvalidParams, "unknown or expired requestState", nil)})
 		return
@@ -480,18 +539,19 @@ func (d *downshift) resume(c *Call, state string) {
 		h.end(c, *outcome)
 		return
 	}
+	// Over the link that asked, whatever has become of it: nobody else wants to know.
 	if answered {
-		_ = d.link.post(wire.NewResult(asked.ID(), answer))
+		_ = h.down.link.post(wire.NewResult(asked.ID(), answer))
 	} else {
-		_ = d.link.post(wire.NewError(asked.ID(), wire.CodeInvalidParams, "the client gave no answer", nil))
+		_ = h.down.link.post(wire.NewError(asked.ID(), wire.CodeInvalidParams, "the client gave no answer", nil))
 	}
 	h.putToClient()
 }
 
 // expire gives up a call whose client did not come back.
 func (h *hold) expire(state string) {
+	h.down.session.held.take(state, nil)
 	h.down.mu.Lock()
-	delete(h.down.waiting, state)
 	delete(h.down.holds, h.first)
 	h.down.mu.Unlock()
 	if f := h.first.flight.Load(); f != nil {

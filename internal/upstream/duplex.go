@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -29,9 +30,14 @@ type duplex struct {
 	shared  bool // several clients use this link, so progress tokens are replaced too
 	lastID  uint64
 	pending map[uint64]*flight
-	down    *fault.Fault
-	strays  uint64  // replies nobody waited for
-	lost    *spoilt // a reply that belongs to we do not know whom
+	useful  bool // a client's call has been answered over it
+	// ghosts are calls that were given up and may still be running: what they say
+	// belongs to nobody who is still here. Only kept while shared.
+	ghosts map[uint64]struct{}
+	// user is the session whose calls go over the link, mixed that there were others.
+	user  *Session
+	mixed bool
+	down  *fault.Fault
 }
 
 func (d *duplex) send(f *flight) {
@@ -46,6 +52,10 @@ func (d *duplex) send(f *flight) {
 		down.Delivery = fault.Unsent
 		f.fail(&down)
 		return
+	}
+	if f.session != nil && f.session != d.user {
+		d.mixed = d.mixed || d.user != nil
+		d.user = f.session
 	}
 	f.at = time.Now()
 	d.lastID++
@@ -105,6 +115,7 @@ func (d *duplex) abandon(f *flight, note *wire.Message) {
 	d.forget(f)
 	f.receipt.Drop()
 	if f.receipt.Accepted() > 0 {
+		d.haunt(f)
 		var params []byte
 		if note != nil {
 			params = note.Params()
@@ -113,6 +124,23 @@ func (d *duplex) abandon(f *flight, note *wire.Message) {
 		_ = d.post(wire.NewNotification(wire.MethodCancelled, params))
 	}
 	f.fail(&fault.Fault{Delivery: fault.Cancelled})
+}
+
+// mostGhosts is how many calls that were given up are remembered. Of more than that
+// it is only known that they are there.
+const mostGhosts = 1024
+
+// haunt remembers a call that was given up while the server may be at work on it.
+func (d *duplex) haunt(f *flight) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.shared || f.call == nil || len(d.ghosts) >= mostGhosts {
+		return
+	}
+	if d.ghosts == nil {
+		d.ghosts = make(map[uint64]struct{})
+	}
+	d.ghosts[f.id] = struct{}{}
 }
 
 // incoming takes one message that arrived on the stream.
@@ -129,23 +157,40 @@ func (d *duplex) incoming(m wire.Message) {
 		f.settle(Outcome{Reply: m})
 		return
 	}
-	d.stray(m)
+	// Late, to a request that was given up; or an answer to a notification. Nobody
+	// waits for it.
 	m.Release()
 }
 
-// claim takes the flight with this id out of the table. A server that turns the
-// number into a string is understood all the same: the ids are ours.
+// claim takes the flight with this id out of the table.
 func (d *duplex) claim(id []byte) *flight {
-	n, err := strconv.ParseUint(string(bytes.Trim(id, `"`)), 10, 64)
+	n, ok := ownNumber(id)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.pending[n]
-	if err != nil || f == nil {
-		d.strays++
+	if !ok || f == nil {
+		if len(d.ghosts) < mostGhosts { // else there may be more than we know
+			delete(d.ghosts, n)
+		}
 		return nil
 	}
 	delete(d.pending, n)
+	d.useful = d.useful || f.call != nil
 	return f
+}
+
+// ownNumber reads an id of ours as its value. A server that writes 3 as 3.0 or "3"
+// is understood all the same: the ids are ours, and small.
+func ownNumber(id []byte) (uint64, bool) {
+	text := string(bytes.Trim(id, `"`))
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return n, true
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v < 0 || v > 1<<53 || v != math.Trunc(v) {
+		return 0, false
+	}
+	return uint64(v), true
 }
 
 // attribute finds the flight that a notification or request belongs to.
@@ -165,17 +210,18 @@ func (d *duplex) attribute(m wire.Message, shared bool) (wire.Message, *flight) 
 	if standsAlone(method) {
 		return m, nil
 	}
-	// Nothing in the message says which request caused it. The youngest one is
-	// the best guess; with one request under way it is certain.
+	// Nothing in the message says which request caused it. On a link of one client
+	// the youngest is the best guess, and whichever it is, the right client hears it.
+	// Where several clients may be, only a request that is alone will do.
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var youngest *flight
-	several := false
+	several := d.mixed || len(d.ghosts) > 0
 	for _, f := range d.pending {
 		if f.call == nil || f.msg.Method() == wire.MethodListen {
 			continue
 		}
-		several = youngest != nil
+		several = several || youngest != nil
 		if youngest == nil || f.id > youngest.id {
 			youngest = f
 		}
@@ -224,11 +270,8 @@ func (d *duplex) attributeProgress(m wire.Message, shared bool) (wire.Message, *
 }
 
 func (d *duplex) find(id []byte) *flight {
-	if len(id) == 0 {
-		return nil
-	}
-	n, err := strconv.ParseUint(string(bytes.Trim(id, `"`)), 10, 64)
-	if err != nil {
+	n, ok := ownNumber(id)
+	if !ok {
 		return nil
 	}
 	d.mu.Lock()
@@ -242,68 +285,18 @@ func (d *duplex) trouble() *fault.Fault {
 	return d.down
 }
 
-// garbled handles a line that was no message. If it was meant as the reply to a
-// request, that request is given up soon, unless the right reply follows.
+// garbled handles a line that was no message. It touches no call, except where it
+// was meant as JSON-RPC and names the request that it was to answer: that request
+// is given up soon, unless the right reply follows.
 func (d *duplex) garbled(j wire.Junk) {
 	f := d.find(j.ID)
-	reply := looksLikeReply(j.Text)
-	if f == nil && reply {
-		f = d.mentioned(j.Text)
+	if f == nil {
+		return
 	}
-	switch {
-	case f != nil:
-		d.spoil(f, j.Reason.Error(), j.Text)
-	case reply:
-		d.missing(j.Reason.Error(), j.Text)
-	}
-}
-
-// mentioned finds a request under way whose id stands somewhere in the text. That
-// is a guess, and good enough for not waiting much longer.
-func (d *duplex) mentioned(text []byte) *flight {
-	for {
-		i := bytes.Index(text, []byte(`"id"`))
-		if i < 0 {
-			return nil
-		}
-		text = text[i+len(`"id"`):]
-		value := bytes.TrimLeft(text, ": ")
-		end := bytes.IndexAny(value, ",} ")
-		if end > 0 {
-			if f := d.find(value[:end]); f != nil {
-				return f
-			}
-		}
-	}
-}
-
-func (d *duplex) spoil(f *flight, why string, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f.started.Store(true)
-	f.spoilt = &spoilt{at: time.Now(), why: why, text: d.excerpt(text)}
-}
-
-// stray handles a reply that nobody waits for. Late replies to requests that were
-// given up are expected; under an id we never used it is somebody's lost reply.
-func (d *duplex) stray(m wire.Message) {
-	n, err := strconv.ParseUint(string(bytes.Trim(m.ID(), `"`)), 10, 64)
-	d.mu.Lock()
-	ours := err == nil && n <= d.lastID
-	d.mu.Unlock()
-	if !ours && m.Error() == nil {
-		d.missing("it came under an id that was never used", m.Raw)
-	}
-}
-
-// missing notes that some request's reply will not come. Which one shows when all
-// others have theirs.
-func (d *duplex) missing(why string, text []byte) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.pending) > 0 {
-		d.lost = &spoilt{at: time.Now(), why: why, text: d.excerpt(text)}
-	}
+	f.spoilt = &spoilt{at: time.Now(), why: j.Reason.Error(), text: d.excerpt(j.Text)}
 }
 
 // excerpt is the beginning of a spoilt reply, without what must not be shown.
@@ -312,7 +305,7 @@ func (d *duplex) excerpt(text []byte) string {
 	return start[:min(len(start), 200)]
 }
 
-// spoilt is a reply that could not be read, or not be matched.
+// spoilt is a reply that could not be read.
 type spoilt struct {
 	at        time.Time
 	why, text string
@@ -322,20 +315,6 @@ type spoilt struct {
 // by a better one.
 func (d *duplex) giveUpSpoilt(now time.Time) {
 	d.mu.Lock()
-	if d.lost != nil && now.Sub(d.lost.at) >= spoiltFor {
-		var older []*flight
-		for _, f := range d.pending {
-			if f.at.Before(d.lost.at) && f.msg.Method() != wire.MethodListen {
-				older = append(older, f)
-			}
-		}
-		if len(older) == 1 {
-			older[0].spoilt = d.lost
-		}
-		if len(older) <= 1 {
-			d.lost = nil
-		}
-	}
 	var gone []*flight
 	for id, f := range d.pending {
 		if f.spoilt != nil && now.Sub(f.spoilt.at) >= spoiltFor {
@@ -364,13 +343,22 @@ func (d *duplex) fail(why fault.Fault, delivered func(*flight) fault.Delivery) {
 	lost := d.pending
 	d.pending = nil
 	d.mu.Unlock()
+	how := make(map[*flight]fault.Delivery, len(lost))
+	reached := 0 // how many requests the server may have been working on
+	for _, f := range lost {
+		how[f] = delivered(f)
+		switch how[f] {
+		case fault.Silent, fault.Started, fault.Partial:
+			reached++
+		}
+	}
 	for _, f := range lost {
 		one := why
-		one.Delivery = delivered(f)
+		one.Delivery = how[f]
 		if f.spoilt != nil {
 			one.PartialText = f.spoilt.text
 		}
-		f.fail(&one)
+		f.settle(Outcome{Fault: &one, Alone: reached == 1})
 	}
 }
 

@@ -93,8 +93,8 @@ func (p *httpPlace) undelivered(j *journey, err error) *fault.Fault {
 		Cause:    err,
 	}
 	switch {
-	case errors.Is(err, errTooManyRedirects), errors.Is(err, errDowngrade):
-		flt.Delivery = fault.Refused // whoever redirects has not run it
+	case errors.Is(err, errTooManyRedirects), errors.Is(err, errOtherOrigin), fault.StreamNeverTaken(flt.Text):
+		flt.Delivery = fault.Refused // whoever redirects, or takes no more streams, has not run it
 	case !j.got.Load():
 		flt.Delivery, flt.Moment = fault.Unsent, fault.AtStart
 		flt.Text = "cannot connect to " + p.url.Host + ": " + flt.Text

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -37,9 +36,8 @@ type exchange struct {
 	said     <-chan struct{} // what should be delivered first, if it does not take long
 
 	began   time.Time
-	cleared time.Time                   // when a probe last found the server alive; guarded by the link
-	verdict atomic.Pointer[fault.Fault] // why we gave it up, if we did
-	session string                      // the one the last POST named
+	cleared time.Time // when a probe last found the server alive; guarded by the link
+	session string    // the one the last POST named
 	replied bool
 	late    *time.Timer
 	listen  *listening // for subscriptions/listen
@@ -124,9 +122,7 @@ func (x *exchange) settle(o Outcome) {
 }
 
 func (x *exchange) fail(flt *fault.Fault) {
-	if v := x.verdict.Load(); v != nil {
-		flt.Evidence, flt.Kind, flt.Cause = v.Evidence, v.Kind, v.Cause
-	} else if x.ctx.Err() != nil && flt.Delivery != fault.Refused {
+	if x.ctx.Err() != nil && flt.Delivery != fault.Refused {
 		flt.Moment = fault.AtCall // we gave it up; that says nothing about the server
 		flt.Text, flt.Cause = linkClosed().Text, wire.ErrClosed
 	}
@@ -265,16 +261,15 @@ func (x *exchange) strange(m *wire.Message, status int) *fault.Fault {
 	}
 }
 
-// answer settles the call with its reply.
+// answer settles the call with its reply. An error that names a lost session is an
+// answer like any other, since the tool may have run; but the session is looked
+// at, so that the next call finds a new one.
 func (x *exchange) answer(m wire.Message, status int) *fault.Fault {
 	if x.session != "" && m.Error() != nil {
-		code, text := wire.ErrorOf(&m)
-		if fault.SessionIsLost(http.StatusOK, text) {
+		if _, text := wire.ErrorOf(&m); fault.SessionIsLost(status, text) {
 			// A tool may speak of sessions of its own, so the server is asked.
 			if lives, confirmed := x.link.sessionLives(x.ctx); !lives {
-				flt := x.link.lose(confirmed, text)
-				flt.RPCCode = code
-				return flt
+				x.link.lose(confirmed, text)
 			}
 		}
 	}
@@ -334,8 +329,9 @@ func withID(m wire.Message, id []byte) wire.Message {
 	return out
 }
 
-// refused takes an answer whose status is no success. A JSON-RPC response in it is
-// still the reply, except where the status itself is what has to be acted on.
+// refused takes an answer whose status is no success. A JSON-RPC response in it
+// that names the request is the reply, whatever the status: only a few codes say
+// that nothing ran.
 func (x *exchange) refused(resp *http.Response) *fault.Fault {
 	p := x.link.place
 	body, _ := readAtMost(resp.Body, min(p.limit, 1<<20))
@@ -349,6 +345,9 @@ func (x *exchange) refused(resp *http.Response) *fault.Fault {
 		flt.RPCCode, words = wire.ErrorOf(m)
 		own = sameID(m.ID(), x.f.msg.ID())
 		isReply = own || !m.HasID() || m.Error() != nil && string(m.ID()) == `"server-error"`
+	}
+	if own && !(messages[0].Error() != nil && fault.NeverExecuted(flt.RPCCode)) {
+		return x.heard(messages[0], resp.StatusCode)
 	}
 	if x.session != "" && fault.SessionIsLost(resp.StatusCode, words) {
 		unknownMethod := own && flt.RPCCode == wire.CodeMethodNotFound && !fault.SessionIsLost(http.StatusBadRequest, words)

@@ -309,9 +309,9 @@ func (r *relay) close() {
 type stateless struct{ session *Session }
 
 func (d *stateless) call(c *Call) {
-	l, flt := d.session.server.openShared()
-	if flt != nil {
-		c.finish(Outcome{Fault: flt})
+	l := d.session.server.sharedLink()
+	if l == nil { // it was lost just now; connecting may take its time and is not done here
+		c.finish(Outcome{Fault: &fault.Fault{Delivery: fault.Unsent, Evidence: fault.Evidence{Text: "the connection was lost", Moment: fault.AtCall}}})
 		return
 	}
 	d.session.launch(l, c)

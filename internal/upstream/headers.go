@@ -57,17 +57,6 @@ func (p *httpPlace) baseHeader() http.Header {
 	return h
 }
 
-// forgetSecrets removes what must not reach another origin: everything that was
-// configured, and the session.
-func (p *httpPlace) forgetSecrets(h http.Header) {
-	for name := range p.header {
-		h.Del(name)
-	}
-	for _, name := range [...]string{"Authorization", "Cookie", "Proxy-Authorization", headerSession} {
-		h.Del(name)
-	}
-}
-
 // letter is what the outside of a message says about it. It is read once, in one
 // pass, because arguments can be large.
 type letter struct {

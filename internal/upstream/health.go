@@ -119,7 +119,7 @@ func (v *vitals) ready() {
 		}
 		h.State, h.Detail, h.Cause = Healthy, "ready", nil
 		h.Failures, h.LastCheck, h.NextAttempt = 0, now, time.Time{}
-		if v.pace.faded(now) >= 2 {
+		if v.pace.troubled(now) {
 			h.State, h.Detail = Degraded, "trouble" // it has just been down, more than once
 		}
 		v.clean = 0
@@ -143,9 +143,12 @@ func (v *vitals) lost(cause *fault.Fault, wasUp bool) {
 			return
 		}
 		v.tried = false
-		if starved(cause.Errno) {
+		switch {
+		case starved(cause.Errno):
 			v.pace.starved(now)
-		} else {
+		case wasUp && !v.pace.cheap:
+			v.pace.ended(now)
+		default:
 			v.pace.down(now, d.Kind != fault.Unknown && !d.Retryable && d.Scope == fault.OfSetup)
 		}
 		h.State, h.Detail = Dead, "waiting"

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -18,11 +20,14 @@ import (
 )
 
 const (
-	dialTimeout = 5 * time.Second
-	tlsTimeout  = 10 * time.Second
-	postTimeout = 30 * time.Second // for what expects no reply: a notification, a response
-	byeTimeout  = 2 * time.Second  // for telling a server that its session is over
-	lastPosts   = 500 * time.Millisecond
+	// defaultLostAfter is how long TCP may go without an acknowledgement before a
+	// connection is lost, about what a Go program of its own would wait.
+	defaultLostAfter = 2 * time.Minute
+	dialTimeout      = 30 * time.Second
+	keepAliveIdle    = 15 * time.Second
+	keepAliveEvery   = 5 * time.Second
+	byeTimeout       = 2 * time.Second // for telling a server that its session is over
+	lastPosts        = 500 * time.Millisecond
 	// lingerTime is how long calls of a lost session may go on beside the new one.
 	lingerTime   = 30 * time.Second
 	maxRedirects = 5
@@ -40,6 +45,8 @@ type httpPlace struct {
 	header http.Header // the configured one, sent along with everything
 	hide   *secret.Hider
 	limit  int
+	// lostAfter bounds what expects no reply: a notification, a response.
+	lostAfter time.Duration
 
 	// oldStyle: the server was found to speak the transport of 2024-11-05 only.
 	oldStyle atomic.Bool
@@ -49,14 +56,21 @@ type httpPlace struct {
 }
 
 func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
-	p := &httpPlace{url: u, header: ownHeader(spec.Header), limit: spec.MaxMessage}
+	p := &httpPlace{url: u, header: ownHeader(spec.Header), limit: spec.MaxMessage, lostAfter: spec.LostAfter}
 	p.hide = secretsOf(u, p.header)
 	if p.limit <= 0 {
 		p.limit = wire.DefaultLimit
 	}
+	// Whether the server is there is TCP's to find out, and nobody else's: a server
+	// that is busy answers no question, neither ours nor HTTP/2's, and its kernel
+	// still acknowledges.
 	dialer := &net.Dialer{
-		Timeout:         dialTimeout,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
+		Timeout: dialTimeout,
+		KeepAliveConfig: net.KeepAliveConfig{
+			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEvery,
+			Count: max(1, int((spec.LostAfter-keepAliveIdle)/keepAliveEvery)),
+		},
+		Control: func(_, _ string, c syscall.RawConn) error { return giveUpUnacknowledged(c, spec.LostAfter) },
 	}
 	p.client = &http.Client{
 		Transport: &http.Transport{
@@ -70,41 +84,44 @@ func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
 				return &countedConn{Conn: c}, nil
 			},
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    tlsTimeout,
+			TLSHandshakeTimeout:    spec.LostAfter,
 			ForceAttemptHTTP2:      true,
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 			MaxIdleConnsPerHost:    256,
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: 256 << 10,
 			DisableCompression:     true, // a small answer must not be able to become a large one
 		},
-		CheckRedirect: p.redirect,
+		CheckRedirect: notFollowed,
 	}
 	return p
 }
 
 var (
 	errTooManyRedirects = errors.New("redirected too often")
-	errDowngrade        = errors.New("redirected from https to http, which is never followed")
+	errOtherOrigin      = errors.New("redirected to another origin, which is never followed")
 )
 
-// redirect decides about following one. The method and the body stay what they
-// were, or the redirect is not followed; what is secret stays at its origin.
-func (p *httpPlace) redirect(req *http.Request, via []*http.Request) error {
-	first, last := via[0], via[len(via)-1]
-	switch {
-	case len(via) > maxRedirects:
-		return errTooManyRedirects
-	case last.URL.Scheme == "https" && req.URL.Scheme != "https":
-		return errDowngrade
-	case req.Method != first.Method:
-		return http.ErrUseLastResponse
+// redirected is where a response sends the request on to, nil if nowhere. The
+// method and the body stay what they were, and so does the origin: a call, its
+// arguments and our credentials go to the server that was named and to no other.
+func redirected(resp *http.Response) (*url.URL, error) {
+	switch resp.StatusCode {
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		if resp.Request.Method != http.MethodGet {
+			return nil, nil // it would become a GET
+		}
+	default:
+		return nil, nil
 	}
-	req.Header.Del("Referer") // it would hold the query of our URL
-	if !sameOrigin(req.URL, first.URL) {
-		p.forgetSecrets(req.Header)
+	to, err := resp.Location()
+	if err != nil {
+		return nil, nil
 	}
-	return nil
+	if !sameOrigin(to, resp.Request.URL) {
+		return nil, fmt.Errorf("%w: %s://%s", errOtherOrigin, to.Scheme, to.Host)
+	}
+	return to, nil
 }
 
 func sameOrigin(a, b *url.URL) bool {
@@ -127,17 +144,38 @@ func (p *httpPlace) do(ctx context.Context, j *journey, method string, to *url.U
 }
 
 func (p *httpPlace) doWith(ctx context.Context, client *http.Client, j *journey, method string, to *url.URL, header http.Header, body *payload) (*http.Response, error) {
-	req := &http.Request{
-		Method: method, URL: to, Header: header, Host: header.Get("Host"),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	for range maxRedirects + 1 {
+		req := &http.Request{
+			Method: method, URL: to, Header: header, Host: header.Get("Host"),
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		}
+		if body != nil {
+			// There is no GetBody on purpose: with it net/http sends a request again that
+			// the server may have run, over HTTP/2 without a limit.
+			req.ContentLength = int64(body.size())
+			req.Body = body.reader()
+		}
+		resp, err := client.Do(req.WithContext(j.trace(ctx)))
+		if err != nil {
+			return nil, err
+		}
+		next, err := redirected(resp)
+		if err != nil {
+			_ = resp.Body.Close()
+			return nil, err
+		}
+		if next == nil {
+			return resp, nil
+		}
+		_, _ = readAtMost(resp.Body, 4<<10) // so that the connection can be used again
+		_ = resp.Body.Close()
+		to = next
 	}
-	if body != nil {
-		req.ContentLength = int64(body.size())
-		req.GetBody = func() (io.ReadCloser, error) { return body.reader(), nil }
-		req.Body = body.reader()
-	}
-	return client.Do(req.WithContext(j.trace(ctx)))
+	return nil, errTooManyRedirects
 }
+
+// notFollowed leaves redirects to doWith.
+func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // payload is a request's body that can be taken back. The HTTP transport may still
 // be reading it when the answer is complete, and from then on the bytes may
@@ -204,6 +242,7 @@ type httpLink struct {
 	closing   bool
 	attending bool
 	probing   bool            // a question whether the server lives is under way
+	askedAt   time.Time       // when the last one was asked
 	greeting  <-chan struct{} // closed when notifications/initialized has been delivered
 	said      <-chan struct{} // closed when the last thing that was posted has been delivered
 	live      map[*flight]*exchange
@@ -308,7 +347,7 @@ func (l *httpLink) post(m wire.Message) error {
 // deliver posts what expects no reply. A failure is nobody's to hear of: such a
 // message is delivered at most once.
 func (l *httpLink) deliver(m wire.Message) {
-	ctx, cancel := context.WithTimeout(l.ctx, postTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.place.lostAfter)
 	defer cancel()
 	header, session := l.headers(&m, l.read(&m), nil)
 	body := newPayload(m.Raw)

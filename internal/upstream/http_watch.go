@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -11,7 +10,15 @@ import (
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
 
-var errBlackHole = errors.New("no sign of life")
+// A server that has not sent a byte for so long is asked over a connection of its
+// own, and shown as unresponsive if it answers nothing there either: after nine
+// seconds at the latest. No call ends for it: that is up to its own connection.
+const (
+	askAfter   = 4 * time.Second
+	askTimeout = 4500 * time.Millisecond
+	askPause   = 10 * time.Second // when it did not answer
+	askAgain   = 30 * time.Second // when it did
+)
 
 // inspect looks for requests that have waited long without a byte. Whether the
 // server is slow or gone shows on a fresh connection: any answer there is life.
@@ -22,32 +29,32 @@ func (l *httpLink) inspect(now time.Time, v *vitals) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.probing || len(l.suspects(now)) == 0 {
+	if l.probing || now.Sub(l.askedAt) < askPause || len(l.suspects(now)) == 0 {
 		return
 	}
-	l.probing = true
+	l.probing, l.askedAt = true, now
 	if !l.crew.start(func() { l.probe(v) }) {
 		l.probing = false
 	}
 }
 
-// suspects are the exchanges that have heard nothing for too long since they were
-// last found innocent. The caller holds mu.
+// suspects are the exchanges that have heard nothing for too long since the server
+// last answered a question about them. The caller holds mu.
 func (l *httpLink) suspects(now time.Time) []*exchange {
 	var out []*exchange
 	for _, x := range l.live {
-		since := x.began
-		if x.cleared.After(since) {
-			since = x.cleared.Add(probeAfter - silentFor)
+		due := x.began.Add(askAfter)
+		if !x.cleared.IsZero() {
+			due = x.cleared.Add(askAgain)
 		}
-		if x.listen == nil && x.f.left.Load() && !x.f.started.Load() && now.Sub(since) >= silentFor {
+		if x.listen == nil && x.f.left.Load() && !x.f.started.Load() && !now.Before(due) {
 			out = append(out, x)
 		}
 	}
 	return out
 }
 
-// probe asks the server for a sign of life and acts on the answer.
+// probe asks the server for a sign of life and shows the answer.
 func (l *httpLink) probe(v *vitals) {
 	alive := l.answers()
 	l.mu.Lock()
@@ -60,28 +67,23 @@ func (l *httpLink) probe(v *vitals) {
 		}
 	}
 	l.mu.Unlock()
-	if alive {
+	switch {
+	case alive:
 		v.alive()
-		return
-	}
-	why := &fault.Fault{
-		Kind: fault.ServerHung,
-		Evidence: fault.Evidence{
-			Text:   l.place.url.Host + " does not answer any more, on a new connection neither",
-			Moment: fault.AtCall,
-		},
-		Cause: errBlackHole,
-	}
-	v.lost(why, true)
-	for _, x := range suspects {
-		x.verdict.Store(why)
-		x.cancel()
+	case len(suspects) > 0: // else the answer came in the meantime
+		v.unresponsive("silent", &fault.Fault{
+			Kind: fault.ServerHung,
+			Evidence: fault.Evidence{
+				Text:   l.place.url.Host + " answers nothing, on a new connection neither; it may be busy",
+				Moment: fault.AtCall,
+			},
+		})
 	}
 }
 
 // answers reports whether anything comes back over a connection of its own.
 func (l *httpLink) answers() bool {
-	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, askTimeout)
 	defer cancel()
 	method, params := wire.MethodPing, []byte(nil)
 	l.mu.Lock()
@@ -95,7 +97,7 @@ func (l *httpLink) answers() bool {
 	transport := l.place.client.Transport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, CheckRedirect: l.place.redirect}
+	client := &http.Client{Transport: transport, CheckRedirect: notFollowed}
 	resp, err := l.place.doWith(ctx, client, new(journey), http.MethodPost, l.place.url, header, newPayload(m.Raw))
 	if err != nil {
 		return false

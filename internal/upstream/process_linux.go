@@ -125,10 +125,11 @@ func (l *stdioLink) readersAlive() bool {
 	return false
 }
 
-// look asks the kernel about the process and everything below it.
-func (l *stdioLink) look() look {
+// sample asks the kernel about the process and everything below it.
+func (l *stdioLink) sample() procSample {
 	state, ticks := procState(l.cmd.Process.Pid)
-	seen := look{known: state != 0, stopped: state == 'T', ticks: ticks}
+	seen := procSample{known: state != 0, ticks: ticks, moved: bytesMoved(l.cmd.Process.Pid)}
+	seen.note(l.cmd.Process.Pid, state)
 	// A wrapper such as npx or sh has one child that has one child: the server at
 	// the end of that chain is the one that matters.
 	chain := true
@@ -139,15 +140,47 @@ func (l *stdioLink) look() look {
 		for _, pid := range below {
 			state, ticks := procState(pid)
 			seen.ticks += ticks
-			seen.stopped = seen.stopped || chain && state == 'T'
+			seen.moved += bytesMoved(pid)
+			if chain {
+				seen.note(pid, state)
+			}
 			next = append(next, children(pid)...)
 		}
 		below = next
 	}
-	if l.unread != nil {
-		seen.unread = waitingIn(l.unread)
-	}
 	return seen
+}
+
+// note takes in the state of one process of the chain.
+func (s *procSample) note(pid int, state byte) {
+	switch {
+	case state == 't', state == 'T' && isTraced(pid):
+		s.traced = true
+	case state == 'T':
+		s.stopped = true
+	}
+}
+
+// isTraced reports whether a debugger is attached to a process.
+func isTraced(pid int) bool {
+	status, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	_, rest, ok := bytes.Cut(status, []byte("TracerPid:"))
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
+	return ok && string(bytes.TrimSpace(line)) != "0"
+}
+
+// bytesMoved is how much a process has read and written in all; 0 where that may
+// not be asked.
+func bytesMoved(pid int) uint64 {
+	io, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/io")
+	var sum uint64
+	for _, line := range bytes.Split(io, []byte{'\n'}) {
+		if name, value, ok := bytes.Cut(line, []byte(": ")); ok && (string(name) == "rchar" || string(name) == "wchar") {
+			n, _ := strconv.ParseUint(string(value), 10, 64)
+			sum += n
+		}
+	}
+	return sum
 }
 
 // children are the processes started by any thread of a process.

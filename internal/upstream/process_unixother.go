@@ -23,5 +23,5 @@ func waitingIn(*os.File) int { return 0 }
 
 func stopped(*exec.Cmd) bool { return false }
 
-// look cannot tell here; such a process is only ever judged by its exit.
-func (l *stdioLink) look() look { return look{} }
+// sample cannot tell here; such a process is only ever judged by its exit.
+func (l *stdioLink) sample() procSample { return procSample{} }

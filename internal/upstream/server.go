@@ -48,9 +48,15 @@ type Spec struct {
 	// half of it how long once it was asked to, before it is killed; 0 for two
 	// seconds.
 	Grace time.Duration
-	// StartTimeout bounds start and handshake together, 0 for a minute. Package
-	// runners download on first use, so it is long.
+	// StartTimeout bounds start and handshake together. 0 is no limit while the
+	// process exists: package runners download on first use.
 	StartTimeout time.Duration
+	// HungAfter is how long a process may show no sign of life before it is replaced,
+	// 0 for five minutes; see liveness.
+	HungAfter time.Duration
+	// LostAfter is how long a connection may go without an acknowledgement by TCP
+	// before it counts as lost, 0 for two minutes.
+	LostAfter time.Duration
 	// ProbeTimeout is how long a server may stay silent when asked which era it
 	// speaks before it is taken for legacy, 0 for two and a half seconds.
 	ProbeTimeout time.Duration
@@ -69,10 +75,13 @@ type Server struct {
 	shared  link          // the one link of a modern server
 	unused  link          // a live link whose asker went on in another session
 	dialing chan struct{} // non-nil while somebody makes the shared link
-	links   map[link]struct{}
+	// restarts of the shared process.
+	restarts restarts
+	links    map[link]struct{}
 	// watching: the goroutine that looks after the links is running.
 	watching bool
 	closed   bool
+	closing  chan struct{}  // closed with it
 	starts   sync.WaitGroup // links being made; none is added once closed is set
 	process  *stdioLink     // the last one that was started
 	began    time.Time      // when the first link stood
@@ -80,12 +89,15 @@ type Server struct {
 
 // New checks the spec. It starts nothing: a server is started by its first call.
 func New(spec Spec) (*Server, error) {
-	s := &Server{spec: spec, links: make(map[link]struct{})}
+	s := &Server{spec: spec, links: make(map[link]struct{}), closing: make(chan struct{})}
 	s.vitals.init()
 	s.vitals.tell = spec.OnHealth
 	s.vitals.pace.cheap = spec.URL != ""
-	if s.spec.StartTimeout <= 0 {
-		s.spec.StartTimeout = time.Minute
+	if s.spec.HungAfter <= 0 {
+		s.spec.HungAfter = defaultHungAfter
+	}
+	if s.spec.LostAfter <= 0 {
+		s.spec.LostAfter = defaultLostAfter
 	}
 	if s.spec.Grace <= 0 {
 		s.spec.Grace = 2 * time.Second
@@ -226,10 +238,20 @@ func (s *Server) openShared() (link, *fault.Fault) {
 	}
 	stale := s.shared
 	s.shared = nil
+	pause := time.Duration(0)
+	if process, ok := stale.(*stdioLink); ok {
+		pause = s.restarts.pause(process.wasUseful())
+	}
 	made := make(chan struct{})
 	s.dialing = made
 	s.mu.Unlock()
 	s.drop(stale)
+	rest := time.NewTimer(pause)
+	select {
+	case <-rest.C:
+	case <-s.closing:
+		rest.Stop()
+	}
 	l, flt := s.dial(hearShared)
 	if flt == nil {
 		l.adopt(hearShared, true)
@@ -266,7 +288,7 @@ func (s *Server) promote(l link) link {
 // demote takes the shared link away from the others, for a server that turned
 // out to be legacy: it becomes the link of the session that asked.
 // It reports false if somebody else has it already.
-func (s *Server) demote(l link, hear receiver) bool {
+func (s *Server) demote(l link, hear receiver, shared bool) bool {
 	s.mu.Lock()
 	mine := s.shared == l
 	if mine {
@@ -274,7 +296,7 @@ func (s *Server) demote(l link, hear receiver) bool {
 	}
 	s.mu.Unlock()
 	if mine {
-		l.adopt(hear, true)
+		l.adopt(hear, shared)
 	}
 	return mine
 }
@@ -294,21 +316,34 @@ func (s *Server) spare(l link) {
 }
 
 // hearShared takes what a modern server says. Everything it may say belongs to a
-// request; what does not is dropped.
-func hearShared(_ link, m wire.Message, f *flight) {
+// request; what does not is dropped, and a question is answered with an error: a
+// modern server has no questions outside of its results.
+func hearShared(l link, m wire.Message, f *flight) {
 	switch {
+	case m.Kind == wire.Request && m.Method() == wire.MethodPing:
+		_ = l.post(wire.NewResult(m.ID(), []byte("{}")))
+	case m.Kind == wire.Request:
+		_ = l.post(notAsked(&m))
 	case f != nil:
 		f.hear(m)
-	default:
-		m.Release()
+		return
 	}
+	m.Release()
+}
+
+// notAsked answers a question of a server that is put to nobody.
+func notAsked(m *wire.Message) wire.Message {
+	return wire.NewError(m.ID(), wire.CodeMethodNotFound, "there is no client that can be asked this: "+m.Method(), nil)
 }
 
 // Close ends every connection and waits until nothing is left of them, or until
 // ctx is done.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
 	s.mu.Unlock()
 	s.starts.Wait() // for no longer than it takes to start a process
 	s.mu.Lock()

@@ -21,6 +21,9 @@ type Peer struct {
 	// one when told that the server does not understand. It is told so, since
 	// nothing is lost without a bridge.
 	BothEras bool
+	// Several: it cannot be told whether more than one client stands behind it, so
+	// what belongs to none of its calls for certain is for nobody.
+	Several bool
 	// Relisted is told the server's tools after it was connected again and before
 	// anything that waited is sent: the results of tools/list, page by page, nil
 	// if they could not be had. May be nil.
@@ -50,6 +53,10 @@ type Session struct {
 	attending bool
 	lastAsked uint64
 	asked     map[uint64]question
+
+	restarts restarts // of the session's own process; used by connect alone
+
+	held held // calls that wait for an answer of a modern client
 }
 
 type state uint8
@@ -279,6 +286,9 @@ func (s *Session) reach() (dialect, *fault.Fault) {
 	s.dialect = nil
 	s.mu.Unlock()
 	if old != nil {
+		if !greeting && !s.rest(old.over()) {
+			return nil, sessionEnded()
+		}
 		old.close()
 	}
 	d, flt := s.handshake()
@@ -298,6 +308,23 @@ func (s *Session) reach() (dialect, *fault.Fault) {
 	return d, nil
 }
 
+// rest waits before a process that ended is replaced. It reports false if the
+// session ended meanwhile.
+func (s *Session) rest(gone link) bool {
+	process, ok := gone.(*stdioLink)
+	if !ok {
+		return true
+	}
+	pause := time.NewTimer(s.restarts.pause(process.wasUseful()))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return true
+	case <-s.stop:
+		return false
+	}
+}
+
 // waits reports whether a call of this method is waiting. The caller holds mu.
 func (s *Session) waits(method string) bool {
 	for _, w := range s.waiting {
@@ -308,9 +335,6 @@ func (s *Session) waits(method string) bool {
 	return false
 }
 
-// checkTimeout bounds a question that is asked only to see whether somebody answers.
-const checkTimeout = 5 * time.Second
-
 // revived asks over an existing connection whether the server is back. Any answer
 // is life, an error too.
 func (s *Session) revived(d dialect) *fault.Fault {
@@ -318,7 +342,7 @@ func (s *Session) revived(d dialect) *fault.Fault {
 	if l == nil {
 		return sessionEnded()
 	}
-	o := s.ask(l, d.probe(), d.ownParams(), checkTimeout)
+	o := s.ask(l, d.probe(), d.ownParams(), s.server.spec.StartTimeout)
 	if o.Fault != nil {
 		flt := *o.Fault
 		flt.Delivery = fault.Unsent // of whatever waits; only the question was sent
@@ -397,7 +421,7 @@ func (s *Session) fly(l link, c *Call, msg wire.Message, on func(wire.Message), 
 			return
 		}
 	}
-	f := &flight{link: l, call: c, vitals: &s.server.vitals, msg: msg, header: c.Header, on: on, peer: s.peer.Message, done: done}
+	f := &flight{link: l, session: s, call: c, vitals: &s.server.vitals, msg: msg, header: c.Header, on: on, peer: s.peer.Message, done: done}
 	c.flight.Store(f)
 	if c.gone.Load() {
 		f.fail(&fault.Fault{Delivery: fault.Cancelled})
@@ -409,20 +433,29 @@ func (s *Session) fly(l link, c *Call, msg wire.Message, on func(wire.Message), 
 // ownIDs numbers the requests we send in our own name.
 var ownIDs atomic.Int64
 
-// ask sends a request of our own and waits for the outcome.
+// ask sends a request of our own and waits for the outcome; a timeout of 0 is none.
 func (s *Session) ask(l link, method string, params []byte, timeout time.Duration) Outcome {
 	f, q := s.begin(l, method, params)
-	limit := time.NewTimer(timeout)
-	defer limit.Stop()
+	late, stop := after(timeout)
+	defer stop()
 	select {
 	case o := <-q:
 		return o
-	case <-limit.C:
+	case <-late:
 		if method != wire.MethodInitialize { // which may not be taken back
 			l.abandon(f, nil)
 		}
 		return tooSlow(method, timeout)
 	}
+}
+
+// after is a channel that hears when the time is over, never if it is 0.
+func after(timeout time.Duration) (late <-chan time.Time, stop func()) {
+	if timeout <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTimer(timeout)
+	return t.C, func() { t.Stop() }
 }
 
 // begin sends a request of our own. The outcome comes over the channel, also

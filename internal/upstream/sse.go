@@ -250,7 +250,11 @@ func (l *sseLink) request(ctx context.Context, f *flight, s *sending, m wire.Mes
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		body, _ := readAtMost(resp.Body, 4<<10)
+		body, _ := readAtMost(resp.Body, min(l.place.limit, 1<<20))
+		if m, ok := ownAnswer(body, m.ID()); ok {
+			l.arrived(m)
+			return
+		}
 		flt := l.place.refusal(resp, body)
 		if resp.StatusCode == http.StatusNotFound {
 			flt.Cause = errSessionLost
@@ -270,6 +274,21 @@ func (l *sseLink) request(ctx context.Context, f *flight, s *sending, m wire.Mes
 	}
 }
 
+// ownAnswer is the response in a body that was refused by its status and still
+// answers the request: the tool may have run.
+func ownAnswer(body, id []byte) (wire.Message, bool) {
+	messages, err := parseAll(body)
+	if err != nil || len(messages) != 1 || messages[0].Kind != wire.Response || !sameID(messages[0].ID(), id) {
+		return wire.Message{}, false
+	}
+	m := messages[0]
+	if code, _ := wire.ErrorOf(&m); m.Error() != nil && fault.NeverExecuted(code) {
+		return wire.Message{}, false
+	}
+	m.Raw = wire.OneLine(m.Raw)
+	return m, true
+}
+
 func (l *sseLink) put(ctx context.Context, j *journey, m *wire.Message) (*http.Response, error) {
 	h := l.place.baseHeader()
 	h["Content-Type"] = justJSON
@@ -284,7 +303,7 @@ func (l *sseLink) reject(f *flight, flt *fault.Fault) {
 
 // deliver posts what expects no reply.
 func (l *sseLink) deliver(m wire.Message) {
-	ctx, cancel := context.WithTimeout(l.ctx, postTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.place.lostAfter)
 	defer cancel()
 	own := m.Clone() // the transport may read it longer than it is ours
 	if resp, err := l.put(ctx, new(journey), &own); err == nil {

@@ -35,12 +35,15 @@ type stdioLink struct {
 	junk   *tail
 
 	spec    *Spec
+	began   time.Time
 	ended   func(why *fault.Fault, wasReady bool)
 	closing atomic.Bool                 // we are ending it
 	ready   atomic.Bool                 // the handshake has succeeded
 	verdict atomic.Pointer[fault.Fault] // why we killed it, if we did
 	heard   atomic.Int64                // when it last showed a sign of life, in nanoseconds
-	pulse   pulse
+	// heldBack: its client does not read, so we do not read what it writes.
+	heldBack atomic.Bool
+	liveness liveness
 
 	readDone chan struct{} // stdout has ended
 	exited   chan struct{} // the process has ended; it may not be reaped yet
@@ -59,6 +62,7 @@ func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*std
 		tail:     newTail(spec.Stderr, hide),
 		junk:     newTail(nil, hide),
 		spec:     spec,
+		began:    time.Now(),
 		ended:    ended,
 		readDone: make(chan struct{}),
 		exited:   make(chan struct{}),
@@ -244,6 +248,14 @@ func (l *stdioLink) leftUnread() map[uint64]bool {
 		}
 	}
 	return ids
+}
+
+// wasUseful reports whether the process did something for a client, or lived for a
+// while.
+func (l *stdioLink) wasUseful() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.useful || time.Since(l.began) >= steadyAfter
 }
 
 func (l *stdioLink) attend()                 {}

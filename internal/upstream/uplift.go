@@ -250,6 +250,13 @@ func (r *rounds) ask(result, state []byte) {
 	}
 	r.left, r.answers = len(inputs), []byte("{}")
 	s := r.uplift.session
+	capabilities, _ := wire.Member(s.hello, "capabilities")
+	for _, in := range inputs {
+		if !offered(capabilities, in.method) {
+			r.giveUp("the server asks for " + in.method + ", which this client does not offer")
+			return
+		}
+	}
 	for _, in := range inputs {
 		id := s.file(question{link: r.uplift.link, answer: func(reply wire.Message) { r.answered(in.key, state, reply) }})
 		m := wire.NewRequest(id, in.method, in.params)

@@ -8,17 +8,16 @@ import (
 	"github.com/mcpmend/mcpmend/internal/wire"
 )
 
-// How often and how patiently a process is looked at.
+// How often a link is looked at, and what is noticed when. Noticing is fast and
+// only shown; a process is ended late and on certainty, see liveness.
 const (
 	lookEvery   = 500 * time.Millisecond
-	stoppedIdle = time.Second             // a stopped process is killed after this long when nobody waits for it,
-	stoppedFor  = 4500 * time.Millisecond // and after this long when somebody does
+	noticeAfter = 1500 * time.Millisecond // without a sign of life, with something waiting: unresponsive
 	spoiltFor   = 2 * time.Second         // how long the right reply may follow a spoilt one
-	silentFor   = 5 * time.Second         // without a sign of life, with work waiting: suspicious
-	idleGrace   = 10 * time.Second        // a silent one is killed after this long when nobody waits for it,
-	callGrace   = 45 * time.Second        // and after this long when somebody does
-	probeAfter  = 30 * time.Second        // an idle one is asked for a sign of life this often,
-	probeWithin = 10 * time.Minute        // if it was used this recently
+	readerEvery = 2 * time.Second         // how often it is looked whether anybody reads the input
+	// defaultHungAfter is how long a process may show no sign of life at all before it
+	// is replaced.
+	defaultHungAfter = 5 * time.Minute
 )
 
 // watch looks after the links until there are none.
@@ -49,116 +48,160 @@ func (s *Server) watch() {
 // to come back.
 func (s *Server) reachable() bool { return s.vitals.picture.Load().State != Dead }
 
-// pulse is what the looks at one process have seen so far. Only the watching
-// goroutine uses it.
-type pulse struct {
-	stoppedAt time.Time // first seen stopped; zero if it is not
-	ticks     uint64
-	movedAt   time.Time // when its processor time last moved
-	silentAt  time.Time // first found silent; zero if it is not
-	unreadAt  time.Time // since when something has lain unread
-	probedAt  time.Time
-}
-
-// look is what the operating system says about a process at one moment.
-type look struct {
-	stopped bool   // held by a signal
-	unread  int    // bytes it has not read from its stdin
-	ticks   uint64 // processor time of it and its descendants
+// procSample is what the operating system says about a process and everything
+// below it at one moment.
+type procSample struct {
 	known   bool   // false where the system does not say
+	stopped bool   // held by a signal, and not by a debugger
+	traced  bool   // held by a debugger
+	unread  int    // bytes it has not read from its stdin
+	ticks   uint64 // processor time used
+	moved   uint64 // bytes read and written, anywhere
 }
 
-// errand is what a process has been asked to do and has said.
-type errand struct {
-	starting bool      // it has not introduced itself yet; the start has a limit of its own
-	waiting  int       // requests without a reply
-	ours     bool      // nobody but us waits for one
-	oldest   time.Time // when the oldest of them was sent
+// pendingWork is what a process has been asked to do and has said.
+type pendingWork struct {
+	starting bool      // it has not introduced itself yet
+	read     bool      // somebody waits for a request of which it has read something
+	heldBack bool      // it may be waiting for us: we have not taken all of its output
 	heard    time.Time // when it last wrote anything
+}
+
+// liveness is what the looks at one process have seen so far. Only the watching
+// goroutine uses it.
+type liveness struct {
+	ticks, moved uint64
+	movedAt      time.Time // when it last used the processor or moved a byte
+	stoppedAt    time.Time // first seen stopped; zero if it is not
+	unreadAt     time.Time // since when something has lain unread; zero if nothing does
+	readersAt    time.Time // when it was last looked whether anybody reads the input
 }
 
 // verdict is what a look leads to.
 type verdict uint8
 
 const (
-	wellOff    verdict = iota
-	suspicious         // no sign of life
-	doomed             // no sign of life for too long: kill it
+	lively       verdict = iota
+	unresponsive         // no sign of life for a moment: shown, nothing else
+	hung                 // none for so long, and nobody can be waiting for it: replaced
 )
 
-// judge forms an opinion about a process. A slow answer is never a reason by
-// itself: to be killed, a process must be stopped, or must neither read, nor
-// write, nor compute while something waits for it.
-func (p *pulse) judge(now time.Time, seen look, e errand) verdict {
-	if p.movedAt.IsZero() || seen.ticks != p.ticks {
-		p.ticks, p.movedAt = seen.ticks, now
+// judge decides about a process that lives. It is replaced only if it has been
+// stopped for hungAfter and no debugger holds it; or if for as long its input lay
+// unread while it and its children used no processor and moved no byte, nobody
+// waits for a request that it has read, and we hold back none of its output. A
+// start may take as long as it takes.
+func (p *liveness) judge(now time.Time, seen procSample, w pendingWork, hungAfter time.Duration) verdict {
+	if p.movedAt.IsZero() || seen.ticks != p.ticks || seen.moved != p.moved || seen.traced || w.heldBack {
+		p.ticks, p.moved, p.movedAt = seen.ticks, seen.moved, now
 	}
+	p.stoppedAt = since(p.stoppedAt, seen.stopped, now)
+	p.unreadAt = since(p.unreadAt, seen.unread > 0, now)
 	if seen.stopped {
-		if p.stoppedAt.IsZero() {
-			p.stoppedAt = now
+		if now.Sub(p.stoppedAt) >= hungAfter {
+			return hung
 		}
-		patience := stoppedFor
-		if e.ours {
-			patience = stoppedIdle
-		}
-		return sentence(now.Sub(p.stoppedAt) >= patience)
+		return unresponsive
 	}
-	p.stoppedAt = time.Time{}
+	if seen.unread == 0 || w.starting {
+		return lively
+	}
+	quiet := min(now.Sub(p.movedAt), now.Sub(p.unreadAt), now.Sub(w.heard))
 	switch {
-	case seen.unread == 0:
-		p.unreadAt = time.Time{}
-	case p.unreadAt.IsZero():
-		p.unreadAt = now
+	case quiet < noticeAfter:
+		return lively
+	case quiet < hungAfter || w.read:
+		return unresponsive
 	}
-	quiet := min(now.Sub(p.movedAt), now.Sub(e.heard), now.Sub(e.oldest))
-	if e.starting || e.waiting == 0 || seen.unread == 0 || quiet < silentFor {
-		p.silentAt = time.Time{}
-		return wellOff
-	}
-	if p.silentAt.IsZero() {
-		p.silentAt = now
-	}
-	grace := callGrace
-	if e.ours {
-		grace = idleGrace
-	}
-	return sentence(now.Sub(p.silentAt) >= grace)
+	return hung
 }
 
-func sentence(final bool) verdict {
-	if final {
-		return doomed
+// since is when a condition that holds now began to hold; zero if it does not.
+func since(before time.Time, holds bool, now time.Time) time.Time {
+	switch {
+	case !holds:
+		return time.Time{}
+	case before.IsZero():
+		return now
 	}
-	return suspicious
+	return before
 }
 
-// inspect looks at a process and acts on what it sees.
+// inspect looks at a process for which something waits. An idle one is let be: its
+// end is noticed without looking.
 func (l *stdioLink) inspect(now time.Time, v *vitals) {
 	l.giveUpSpoilt(now)
-	seen := l.look()
+	unread := l.unreadBytes()
+	work, waiting := l.pendingWork(unread)
+	if !waiting && unread == 0 {
+		l.liveness = liveness{}
+		v.alive()
+		return
+	}
+	seen := l.sample()
 	if !seen.known {
 		return
 	}
-	e := errand{starting: !l.ready.Load(), ours: l.onlyOurs(), heard: time.Unix(0, max(l.heard.Load(), l.tail.heard.Load()))}
-	e.waiting, e.oldest = l.underWay()
-	opinion := l.pulse.judge(now, seen, e)
-	if opinion != wellOff {
+	seen.unread = unread
+	switch verdict := l.liveness.judge(now, seen, work, l.spec.HungAfter); verdict {
+	case lively:
+		v.alive()
+	default:
 		detail, cause := "silent", l.lifeless("neither reads its input, nor writes, nor uses the processor")
 		if seen.stopped {
 			detail, cause = "stopped", l.lifeless("was stopped by a signal and does not run")
 		}
 		v.unresponsive(detail, cause)
-		if opinion == doomed {
+		if verdict == hung {
 			l.kill(cause)
+			return
 		}
+	}
+	l.inspectReaders(now, work)
+}
+
+// inspectReaders replaces a process that has closed its input: it can be told
+// nothing more. What it has read before, it may still answer.
+func (l *stdioLink) inspectReaders(now time.Time, work pendingWork) {
+	p := &l.liveness
+	if work.read || p.unreadAt.IsZero() || now.Sub(p.unreadAt) < time.Second || now.Sub(p.readersAt) < readerEvery {
 		return
 	}
-	v.alive()
-	if !l.pulse.unreadAt.IsZero() && now.Sub(l.pulse.unreadAt) >= time.Second && !l.readersAlive() {
+	p.readersAt = now
+	if !l.readersAlive() {
 		l.kill(l.lifeless("closed its input and can be told nothing more"))
-		return
 	}
-	l.probeIdle(now, e.waiting, e.heard)
+}
+
+// pendingWork is what the process has to do, and whether anything waits for it.
+func (l *stdioLink) pendingWork(unread int) (w pendingWork, waiting bool) {
+	w = pendingWork{
+		starting: !l.ready.Load(),
+		heldBack: l.heldBack.Load(),
+		heard:    time.Unix(0, max(l.heard.Load(), l.tail.heard.Load())),
+	}
+	// What was written after unread was asked for counts as read, which only makes
+	// us more patient.
+	read := l.in.Written() - int64(unread)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.pending {
+		if f.msg.Method() == wire.MethodListen {
+			continue // it waits by design
+		}
+		waiting = true
+		if from, begun := f.receipt.From(); begun && from < read {
+			w.read = true
+		}
+	}
+	return w, waiting
+}
+
+func (l *stdioLink) unreadBytes() int {
+	if l.unread == nil {
+		return 0
+	}
+	return waitingIn(l.unread)
 }
 
 func (l *stdioLink) lifeless(how string) *fault.Fault {
@@ -173,56 +216,4 @@ func (l *stdioLink) lifeless(how string) *fault.Fault {
 func (l *stdioLink) kill(why *fault.Fault) {
 	l.verdict.CompareAndSwap(nil, why)
 	killGroup(l.cmd)
-}
-
-// probeIdle asks a process that has nothing to do for a sign of life. The answer
-// does not matter; that the question is read does.
-func (l *stdioLink) probeIdle(now time.Time, waiting int, heard time.Time) {
-	if waiting > 0 || !l.ready.Load() || now.Sub(heard) < probeAfter || now.Sub(heard) > probeWithin || now.Sub(l.pulse.probedAt) < probeAfter {
-		return
-	}
-	l.pulse.probedAt = now
-	method, params := wire.MethodPing, []byte(nil)
-	if l.isShared() {
-		method, params = wire.MethodDiscover, modernParams(nil, modernMeta(nil))
-	}
-	l.send(&flight{
-		link: l,
-		msg:  wire.NewRequest([]byte(`"mcpmend-probe"`), method, params),
-		peer: func(m wire.Message) { m.Release() },
-		done: func(Outcome) {},
-	})
-}
-
-// underWay is how many requests wait for a reply, and since when the oldest does.
-func (d *duplex) underWay() (n int, oldest time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, f := range d.pending {
-		if f.msg.Method() == wire.MethodListen {
-			continue // it waits by design
-		}
-		if n++; n == 1 || f.at.Before(oldest) {
-			oldest = f.at
-		}
-	}
-	return n, oldest
-}
-
-// onlyOurs reports whether nobody but us waits for a reply.
-func (d *duplex) onlyOurs() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, f := range d.pending {
-		if f.call != nil && f.msg.Method() != wire.MethodListen {
-			return false
-		}
-	}
-	return true
-}
-
-func (d *duplex) isShared() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.shared
 }

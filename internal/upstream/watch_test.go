@@ -6,92 +6,105 @@ import (
 	"time"
 )
 
-// busy makes up the life of a process that is at work, however slowly: at every
-// moment it computes, or writes now and then, or has read its input and waits for
-// somebody else, or is stopped for a while.
+// busy makes up the life of a process that would still answer: at every moment it
+// computes, moves bytes, writes now and then, has read its input and waits for
+// somebody else, is held by a debugger, starts, or waits for us.
 type busy struct {
 	random *rand.Rand
 	kind   int
-	seen   look
-	e      errand
+	seen   procSample
+	work   pendingWork
 }
 
+const busyKinds = 9
+
 func newBusy(seed uint64, now time.Time) *busy {
-	b := &busy{random: rand.New(rand.NewPCG(seed, 1))}
-	b.kind = b.random.IntN(4)
-	b.seen = look{known: true}
-	b.e = errand{waiting: 1 + b.random.IntN(20), oldest: now, heard: now}
+	b := &busy{random: rand.New(rand.NewPCG(seed, 1)), kind: int(seed % busyKinds)}
+	b.seen = procSample{known: true}
+	b.work = pendingWork{heard: now}
 	return b
 }
 
 func (b *busy) live(now time.Time, tick int) {
-	b.seen.stopped = false
+	b.seen.unread = b.random.IntN(70_000)
 	switch b.kind {
 	case 0: // a processor-bound tool: reads nothing, writes nothing
-		b.seen.unread = b.random.IntN(70_000)
-		b.seen.ticks += uint64(1 + b.random.IntN(50))
+		b.seen.ticks += uint64(b.random.IntN(2))
 	case 1: // an asynchronous tool that waits for somebody else
 		b.seen.unread = 0
 	case 2: // blocks its event loop and reports progress now and then
-		b.seen.unread = b.random.IntN(70_000)
-		if now.Sub(b.e.heard) > 4*time.Second {
-			b.e.heard = now
+		if now.Sub(b.work.heard) > 4*time.Minute {
+			b.work.heard = now
 		}
-	case 3: // is stopped for three seconds now and then, as a debugger does
-		b.seen.unread = b.random.IntN(70_000)
-		b.seen.stopped = tick%40 < 6
-		if !b.seen.stopped {
-			b.seen.ticks++
-		}
+	case 3: // is stopped for a while now and then
+		b.seen.stopped = tick%600 < 500
+		b.seen.ticks++
+	case 4: // blocks its event loop in a call that it has read, for as long as it takes
+		b.work.read = true
+	case 5: // is held by a debugger
+		b.seen.traced = true
+	case 6: // waits for a slow reader
+		b.work.heldBack = true
+	case 7: // starts, and downloads without using the processor
+		b.work.starting = true
+	case 8: // copies a large file without using the processor much
+		b.seen.moved += uint64(b.random.IntN(2))
 	}
 }
 
-func TestABusyProcessIsNeverKilled(t *testing.T) {
-	const lives, minutes = 10_000, 3
+func TestAProcessThatWouldAnswerIsNeverReplaced(t *testing.T) {
+	const lives, minutes = 900, 30
 	start := time.Unix(1_700_000_000, 0)
 	for seed := range uint64(lives) {
-		b, p := newBusy(seed, start), pulse{}
+		b, p := newBusy(seed, start), liveness{}
 		for tick := range int(minutes * time.Minute / lookEvery) {
 			now := start.Add(time.Duration(tick) * lookEvery)
 			b.live(now, tick)
-			if p.judge(now, b.seen, b.e) == doomed {
+			if p.judge(now, b.seen, b.work, defaultHungAfter) == hung {
 				t.Fatalf("life %d of kind %d was ended after %v", seed, b.kind, now.Sub(start))
 			}
 		}
 	}
 }
 
-func TestALifelessProcessIsFoundInTime(t *testing.T) {
+func TestALifelessProcessIsShownSoonAndReplacedLate(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
+	never := time.Duration(-1)
 	for name, test := range map[string]struct {
-		seen             look
-		e                errand
-		suspect, condemn time.Duration
+		seen            procSample
+		work            pendingWork
+		shown, replaced time.Duration // at the latest; replaced also at the earliest
 	}{
-		"stopped, nobody waits": {look{known: true, stopped: true}, errand{ours: true}, 0, 2 * time.Second},
-		"stopped in a call":     {look{known: true, stopped: true}, errand{waiting: 1}, 0, 6 * time.Second},
-		"silent, nobody waits":  {look{known: true, unread: 10}, errand{waiting: 1, ours: true}, 6 * time.Second, 16 * time.Second},
-		"silent in a call":      {look{known: true, unread: 10}, errand{waiting: 1}, 6 * time.Second, 51 * time.Second},
+		"stopped":                      {procSample{known: true, stopped: true}, pendingWork{}, 0, defaultHungAfter},
+		"stopped in a call":            {procSample{known: true, stopped: true}, pendingWork{read: true}, 0, defaultHungAfter},
+		"stopped at the start":         {procSample{known: true, stopped: true}, pendingWork{starting: true}, 0, defaultHungAfter},
+		"leaves its input unread":      {procSample{known: true, unread: 10}, pendingWork{}, 2 * time.Second, defaultHungAfter},
+		"the same, busy with a call":   {procSample{known: true, unread: 10}, pendingWork{read: true}, 2 * time.Second, never},
+		"the same, held by a debugger": {procSample{known: true, unread: 10, traced: true}, pendingWork{}, never, never},
+		"the same, held back by us":    {procSample{known: true, unread: 10}, pendingWork{heldBack: true}, never, never},
+		"the same, at the start":       {procSample{known: true, unread: 10}, pendingWork{starting: true}, never, never},
+		"has read everything":          {procSample{known: true}, pendingWork{read: true}, never, never},
 	} {
-		var p pulse
-		var suspected, condemned time.Duration = -1, -1
-		test.e.oldest, test.e.heard = start, start
-		for tick := range 200 {
+		var p liveness
+		shown, replaced := never, never
+		test.work.heard = start
+		for tick := range int(20 * time.Minute / lookEvery) {
 			now := start.Add(time.Duration(tick) * lookEvery)
-			switch v := p.judge(now, test.seen, test.e); {
-			case v >= suspicious && suspected < 0:
-				suspected = now.Sub(start)
-			case v == doomed && condemned < 0:
-				condemned = now.Sub(start)
+			v := p.judge(now, test.seen, test.work, defaultHungAfter)
+			if v >= unresponsive && shown < 0 {
+				shown = now.Sub(start)
+			}
+			if v == hung && replaced < 0 {
+				replaced = now.Sub(start)
 			}
 		}
-		if suspected < 0 || suspected > test.suspect || condemned < 0 || condemned > test.condemn {
-			t.Errorf("%s: suspected after %v, killed after %v, want at most %v and %v", name, suspected, condemned, test.suspect, test.condemn)
+		if (shown < 0) != (test.shown < 0) || shown > test.shown || replaced != test.replaced {
+			t.Errorf("%s: shown after %v, replaced after %v, want %v and %v", name, shown, replaced, test.shown, test.replaced)
 		}
 	}
 }
 
-func TestAHopelessServerIsStartedFewTimes(t *testing.T) {
+func TestAServerThatFailsToStartIsStartedFewTimes(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	for range 200 {
 		var p pace
@@ -99,13 +112,49 @@ func TestAHopelessServerIsStartedFewTimes(t *testing.T) {
 		for now := start; now.Sub(start) < 5*time.Minute; now = now.Add(10 * time.Millisecond) {
 			if p.allowed(now) == 0 {
 				starts++
-				p.up(now) // it answers the handshake, and then it dies
 				p.down(now.Add(time.Millisecond), false)
 			}
 		}
 		if starts > 8 {
 			t.Fatalf("%d starts within five minutes, want at most 8", starts)
 		}
+	}
+}
+
+func TestCrashesInCallsPauseNobody(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	var p pace
+	for range 100 {
+		p.up(now)
+		now = now.Add(time.Millisecond)
+		p.ended(now)
+		if wait := p.allowed(now); wait != 0 || p.parked {
+			t.Fatalf("has to wait %v, parked %v", wait, p.parked)
+		}
+	}
+	if !p.troubled(now) {
+		t.Error("nobody is told that it ends again and again")
+	}
+}
+
+func TestAnInstanceThatOnlyEndsIsReplacedMoreAndMoreSlowly(t *testing.T) {
+	var r restarts
+	if wait := r.pause(false); wait != 0 {
+		t.Errorf("the first restart waits %v", wait)
+	}
+	total := time.Duration(0)
+	for range 1000 {
+		wait := r.pause(false)
+		if wait > longestRest {
+			t.Fatalf("waits %v", wait)
+		}
+		total += wait
+	}
+	if total < time.Hour {
+		t.Errorf("1000 restarts take %v", total)
+	}
+	if wait := r.pause(true); wait != 0 {
+		t.Errorf("after one that worked it waits %v", wait)
 	}
 }
 

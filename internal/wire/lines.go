@@ -232,8 +232,8 @@ type Junk struct {
 	Size int
 	// Reason wraps ErrSyntax, ErrDepth, ErrEnvelope or ErrTooLong.
 	Reason error
-	// ID of the reply this line seems to have been, as written; nil if it
-	// cannot be told. Good for failing that call early, not for trusting it.
+	// ID of the reply this line was meant to be, as written; nil if it says nothing
+	// of JSON-RPC or not whose reply it is.
 	ID []byte
 	// Unfinished: the stream ended before the line did.
 	Unfinished bool
@@ -385,10 +385,13 @@ func salvageID(head, tail []byte) []byte {
 				return nil
 			}
 		case "result", "error":
-			if id != nil {
-				return id
+			if id == nil {
+				return idAtEnd(tail, versioned)
 			}
-			return idAtEnd(tail)
+			if !versioned {
+				return nil // a log line with members of these names
+			}
+			return id
 		default:
 			return nil
 		}
@@ -403,11 +406,11 @@ func salvageID(head, tail []byte) []byte {
 	return nil
 }
 
-// idAtEnd reads `, "id": 5 }`.
-func idAtEnd(tail []byte) []byte {
+// idAtEnd reads `, "id": 5 }`, with the version before it if that was not read yet.
+func idAtEnd(tail []byte, versioned bool) []byte {
 	const key = `"id"`
 	at := bytes.LastIndex(tail, []byte(key))
-	if at < 0 || !bytes.HasSuffix(bytes.TrimRight(tail[:at], " \t"), []byte{','}) {
+	if at < 0 || !versioned && !bytes.Contains(tail[max(0, at-len(key)-len(`"jsonrpc" : "2.0"`)):at], []byte(`"jsonrpc"`)) || !bytes.HasSuffix(bytes.TrimRight(tail[:at], " \t"), []byte{','}) {
 		return nil
 	}
 	_, value, err := scanKey(tail, at)

@@ -158,6 +158,10 @@ func TestKnowsAReplyFromItsEnds(t *testing.T) {
 		{`{"jsonrpc": "2.0", "id": 7, "result": "` + filler + `"}`, `7`},
 		{`{"jsonrpc": "2.0", "result": "` + filler + `", "id": 7}`, `7`},
 		{filler, ``},
+		// Log lines with members of these names.
+		{`{"id":7,"result":"` + filler + `"}`, ``},
+		{`{"result":"` + filler + `","id":7}`, ``},
+		{`{"error":null,"msg":"` + filler + `","id":7}`, ``},
 		{`{"level":"info","text":"` + filler + `","id":7}`, ``},
 		{`{"id":7,"level":"info","text":"` + filler + `"}`, ``},
 		// A request of the server carries the server's own id, not one of ours.

@@ -4,6 +4,7 @@ package wire
 
 import (
 	"os"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -11,7 +12,7 @@ import (
 // offer for pipes; everything is left to the pump.
 type attempt struct{}
 
-func (a *attempt) init() {}
+func (a *attempt) init(*atomic.Int64) {}
 
 func (a *attempt) write(syscall.RawConn, *outgoing, []byte, bool) (int, error) { return 0, nil }
 

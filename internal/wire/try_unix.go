@@ -4,6 +4,7 @@ package wire
 
 import (
 	"os"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -16,9 +17,12 @@ type attempt struct {
 	n    int
 	err  error
 	fn   func(fd uintptr) bool
+	// total counts what the stream has taken in all.
+	total *atomic.Int64
 }
 
-func (a *attempt) init() {
+func (a *attempt) init(total *atomic.Int64) {
+	a.total = total
 	a.fn = func(fd uintptr) (done bool) {
 		a.once(int(fd))
 		return a.err != syscall.EAGAIN || !a.wait
@@ -34,6 +38,9 @@ func (a *attempt) once(fd int) {
 			a.err = errDropped
 			return
 		}
+		if a.o.sent == 0 {
+			r.from.Store(a.total.Load())
+		}
 	}
 	n, err := syscall.Write(fd, a.p)
 	if a.err = err; err != nil {
@@ -41,6 +48,7 @@ func (a *attempt) once(fd int) {
 	}
 	a.n = n
 	a.o.sent += n
+	a.total.Add(int64(n))
 	if a.o.receipt != nil {
 		a.o.receipt.accepted.Store(int64(a.o.sent))
 	}

@@ -22,6 +22,12 @@ type Receipt struct {
 	dropped  bool
 	accepted atomic.Int64
 	size     atomic.Int64 // length of the JSON, without the line break; 0 until sending began
+	from     atomic.Int64 // where in the stream it begins; meaningful once a byte was accepted
+}
+
+// From is where in the stream the message begins, in bytes, if any of it was sent.
+func (r *Receipt) From() (offset int64, begun bool) {
+	return r.from.Load(), r.Accepted() > 0
 }
 
 // Accepted is how many bytes of the message the kernel has taken so far. Where
@@ -73,6 +79,8 @@ type LineWriter struct {
 	err     error
 	idle    chan struct{} // closed when the pump ends; nil while nobody asked
 
+	written atomic.Int64 // bytes that the kernel has taken in all
+
 	// Used only by whoever is busy.
 	current outgoing
 	scratch *buffer // where parts are put together; nil while nobody is busy
@@ -96,9 +104,12 @@ func NewLineWriter(file *os.File) *LineWriter {
 	if canTry(file) {
 		w.raw, _ = file.SyscallConn()
 	}
-	w.try.init()
+	w.try.init(&w.written)
 	return w
 }
+
+// Written is how many bytes the kernel has taken so far.
+func (w *LineWriter) Written() int64 { return w.written.Load() }
 
 // Send writes the message with its id replaced by id (nil keeps it) and takes
 // over ownership of it. It returns at once. An error means that no byte of this
@@ -208,7 +219,7 @@ func (w *LineWriter) finish(o *outgoing) (err error) {
 		if w.raw != nil {
 			_, err = w.try.write(w.raw, o, chunk, true)
 		} else {
-			err = o.write(w.file, chunk)
+			err = o.write(w.file, chunk, &w.written)
 		}
 		if err != nil {
 			return err
@@ -327,18 +338,22 @@ func (o *outgoing) withdrawn() bool {
 
 // write is a write that may wait, for systems where nothing else exists. What
 // the kernel has taken of it cannot be told meanwhile, so all of it is assumed.
-func (o *outgoing) write(file *os.File, chunk []byte) error {
+func (o *outgoing) write(file *os.File, chunk []byte, total *atomic.Int64) error {
 	if r := o.receipt; r != nil {
 		r.mu.Lock()
 		if o.withdrawn() {
 			r.mu.Unlock()
 			return errDropped
 		}
+		if o.sent == 0 {
+			r.from.Store(total.Load())
+		}
 		r.accepted.Store(int64(o.sent + len(chunk)))
 		r.mu.Unlock()
 	}
 	n, err := file.Write(chunk)
 	o.sent += n
+	total.Add(int64(n))
 	if o.receipt != nil {
 		o.receipt.accepted.Store(int64(o.sent))
 	}
