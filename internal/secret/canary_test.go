@@ -317,7 +317,7 @@ func TestAValueBelowItsNameIsHidden(t *testing.T) {
 		{"password = '''\ncorrect\nhorse\n'''\nnext = 1", "password = '''\n[hidden]\n[hidden]\n'''\nnext = 1"},
 		{"key: \"correct-horse\n  battery\" next", "key: \"[hidden]\n  [hidden]\" next"},
 		{"read " + pem + " from disk", "read [hidden]\n[hidden]\n[hidden]\n[hidden] from disk"},
-		{"using " + gh[:20] + "\n  " + gh[20:] + "\nnext", "using [hidden]\n  [hidden]\nnext"},
+		{"using " + gh[:30] + "\n  " + gh[30:] + "\nnext", "using [hidden]\n  [hidden]\nnext"},
 	} {
 		got := Scrub(test.text)
 		if got != test.want {
@@ -356,7 +356,19 @@ func TestALongSecretIsFound(t *testing.T) {
 	}
 }
 
-// A text that was made to take long is hidden rather than waited for.
+func TestTheEndOfASecretIsTheWordAndNotTheBeginningOfAPrefix(t *testing.T) {
+	if got, want := New("correct-horse-n").Text("it is correct-horse-\nx notes: n\n"), "it is [hidden]\nx notes: [hidden]\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWhatWasMadeToTakeLongIsHidden(t *testing.T) {
+	h := New(strings.Repeat("a", 4000) + "b")
+	if got := h.Text(strings.Repeat("a", 1<<18)); len(got) > 1<<15 || !strings.HasSuffix(got, Mark) {
+		t.Errorf("%d bytes are shown: …%s", len(got), got[max(0, len(got)-40):])
+	}
+}
+
 func TestNoTextTakesLong(t *testing.T) {
 	h := New(strings.Repeat("a", 4000)+"b", strings.Repeat("ab", 2000)+"c")
 	for name, text := range map[string]string{

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -92,5 +93,19 @@ func TestAStreamIsBounded(t *testing.T) {
 	}
 	if out == 0 {
 		t.Error("nothing was ever shown")
+	}
+}
+
+func TestAStreamFollowsALongSecretOverPauses(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	var b strings.Builder
+	for b.Len() < 3000 {
+		fmt.Fprint(&b, r.Uint64()) // which has no look
+	}
+	text := b.String()
+	cut := pieces(text, 70)
+	got := stream(New(text), "[notes] "+strings.Join(cut, "\n[notes] ")+"\nnext\n", true)
+	if left := survivor(got, cut, text); left != "" {
+		t.Errorf("%q is left in\n%s", left, got)
 	}
 }
