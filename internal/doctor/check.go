@@ -185,7 +185,7 @@ func (d *Doctor) advise(ctx context.Context, c *Case) {
 
 func (d *Doctor) climb(ctx context.Context, c *Case) {
 	start, variables := d.start(c.server, c.file)
-	found := append(c.Also, variables...)
+	found := append(append(c.Also, variables...), unsafeSettings(c.server)...)
 	c.Also, c.hider = nil, start.hider()
 	// As it stands in the file: what a variable holds may be secret.
 	c.Runs = runs(argvOf(c.server), c.server.URL.Text)
@@ -263,9 +263,7 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 	saw.hide(start.hider())
 	c.saw, c.Info = &saw, saw.Info
 	if saw.Fault != nil {
-		for _, line := range saw.Fault.Stderr {
-			c.Stderr = append(c.Stderr, secret.Scrub(line))
-		}
+		c.Stderr = append(c.Stderr, saw.Fault.Stderr...)
 	}
 	c.Ladder = append(c.Ladder, saw.Steps...)
 	for _, s := range saw.Steps {

@@ -92,6 +92,8 @@ var ownKinds = map[string]kindWords{
 	kindForeignReference:     {"The entry refers to a variable in the spelling of another client, so the server gets the reference itself.", "mcpmend heal writes it in this client's spelling"},
 	kindPlaceholder:          {"A value is still the one of the instructions, such as YOUR_API_KEY.", "put your own value in its place, or a reference to a variable that holds it"},
 	kindPlainSecret:          {"A secret stands in a file that is shared or that others can read.", "refer to a variable instead, and replace the secret if others may have seen it"},
+	kindUnverifiedTLS:        {"The entry switches the check of certificates off, so anybody on the way can read and change what the server sends.", "remove that setting, and name the certificate that is not trusted"},
+	kindPreload:              {"A variable of the entry loads code into the server before it runs.", "remove it, unless you know what it loads"},
 	kindDeprecated:           {"The registry of MCP servers says that this one should not be used any more.", "look at what its makers recommend instead"},
 	kindSlow:                 {"The server works, but needs longer to start than its client waits.", "give it more time in the client's own setting for it, or install its package so that it is not fetched at each start"},
 	kindScriptMissing:        {"The program is there, but not the script that it is told to run.", "correct the path"},

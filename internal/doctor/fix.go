@@ -202,6 +202,8 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"variables.placeholder":       placeholder,
 	"variables.asked":             nothingToDo,
 	"variables.plain_secret":      plainSecret,
+	"variables.unverified_tls":    safer,
+	"variables.preload":           safer,
 
 	"resolve.permission_denied":      notExecutable,
 	"resolve.script_missing":         scriptMissing,
