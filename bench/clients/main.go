@@ -116,7 +116,7 @@ func run(ctx context.Context, quick bool, only, some string, verbose bool) (any,
 	defer w.close()
 	var chosen []*realclient.Client
 	for _, c := range realclient.All() {
-		if only == "" || slices.Contains(strings.Split(only, ","), c.ID) {
+		if names := strings.Split(only, ","); only == "" || slices.Contains(names, c.ID) || slices.Contains(names, c.Config) {
 			chosen = append(chosen, c)
 		}
 	}
@@ -132,7 +132,7 @@ func run(ctx context.Context, quick bool, only, some string, verbose bool) (any,
 				real[c.Config] = c
 			}
 		}
-		all, err := pasteAll(ctx, w, real)
+		all, err := pasteAll(ctx, w, real, only)
 		if err != nil {
 			return nil, program.Failed, err
 		}

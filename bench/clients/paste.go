@@ -89,12 +89,20 @@ func (p paste) String() string {
 }
 
 // certain: there is one way to read it, and the client can say it. A file in another
-// syntax has to be written anew by whoever pasted it.
-func (p paste) certain() bool { return !p.syntax && (!p.remote || p.r.url != "") }
+// syntax has to be written anew by whoever pasted it. LibreChat takes a URL without a type
+// for the older HTTP, and nobody asks a URL of a project before it is approved.
+func (p paste) certain() bool {
+	asSSE := p.r.id == "librechat" && !p.foreign && !strings.Contains(p.f.remote, `"type"`) && !strings.Contains(p.f.remote, "httpUrl")
+	return !p.syntax && (!p.remote || p.r.url != "" && !asSSE)
+}
 
-func pastes() []paste {
+// pastes are those into the files of some clients, or of all.
+func pastes(only string) []paste {
 	var all []paste
 	for i := range rules {
+		if only != "" && !slices.Contains(strings.Split(only, ","), rules[i].id) {
+			continue
+		}
 		for j := range forms {
 			r, f := &rules[i], &forms[j]
 			for _, remote := range []bool{false, true} {
@@ -124,8 +132,8 @@ type pasted struct {
 // pasteAll pastes every form into every client's file, has mcpmend heal them, twice,
 // and asks before and after: our rules for all of them, and the client for those that run
 // here.
-func pasteAll(ctx context.Context, w *world, real map[string]*realclient.Client) ([]*pasted, error) {
-	all := pastes()
+func pasteAll(ctx context.Context, w *world, real map[string]*realclient.Client, only string) ([]*pasted, error) {
+	all := pastes(only)
 	results := make([]*pasted, len(all))
 	failures := make([]error, len(all))
 	room := make(chan struct{}, 2*atOnce)
@@ -164,6 +172,12 @@ func (w *world) paste(ctx context.Context, p paste, c *realclient.Client) (*past
 	}
 	for _, folder := range []string{filepath.Dir(path), setup.Home, setup.Project, filepath.Join(dir, "journals")} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if p.r.id == "gemini-cli" { // it uses no servers elsewhere
+		trust := fmt.Sprintf("{%q: \"TRUST_FOLDER\"}\n", setup.Project)
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), "trustedFolders.json"), []byte(trust), 0o644); err != nil {
 			return nil, err
 		}
 	}

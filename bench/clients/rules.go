@@ -28,6 +28,8 @@ type rule struct {
 	// words: the command is one list with its arguments. needsArgs: an entry with a
 	// command and no arguments is not used.
 	words, needsArgs bool
+	// object: the command may be an object with path, args and env.
+	object bool
 	// types are the values of "type" and what they stand for; nil if it is not looked at.
 	types map[string]string
 	// needsType: an entry without a type is not used, by command or by URL.
@@ -56,7 +58,7 @@ var rules = []rule{
 		r.types = map[string]string{"local": "stdio", "stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
 	}),
 	usual("windsurf", ".codeium/windsurf/mcp_config.json", func(r *rule) { r.url = "serverUrl" }),
-	usual("zed", ".config/zed/settings.json", func(r *rule) { r.key, r.refuses = "context_servers", true }),
+	usual("zed", ".config/zed/settings.json", func(r *rule) { r.key, r.object = "context_servers", true }),
 	usual("cline", ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json", func(r *rule) {
 		r.refuses, r.untyped = true, "sse"
 		r.types = map[string]string{"stdio": "stdio", "streamableHttp": "http", "sse": "sse"}
@@ -71,7 +73,7 @@ var rules = []rule{
 		command: "command", args: "args", env: "env", url: "url", headers: "http_headers",
 		own: "model = \"gpt-5\"\n\n[mcp_servers.own]\ncommand = \"WITNESS\"\nargs = [\"OWN\"]\n",
 	},
-	usual("gemini-cli", ".gemini/settings.json", func(r *rule) { r.format, r.refuses = "commented", true }),
+	usual("gemini-cli", ".gemini/settings.json", func(r *rule) { r.format = "commented" }),
 	{
 		id: "goose", path: ".config/goose/config.yaml", format: "yaml", key: "extensions",
 		command: "cmd", args: "args", env: "envs", url: "uri", headers: "headers", needsArgs: true,
@@ -204,6 +206,9 @@ func (r *rule) launch(value any) (l launch, err error) {
 func (r *rule) local(e map[string]any, typed bool) (l launch, err error) {
 	if r.commandNeedsType && !typed {
 		return l, errors.New("no type")
+	}
+	if inner, ok := e[r.command].(map[string]any); ok && r.object {
+		e = map[string]any{"command": inner["path"], "args": inner["args"], "env": inner["env"]}
 	}
 	if l.argv, err = texts2(e[r.command]); r.words && err != nil || r.words && len(l.argv) == 0 {
 		return l, fmt.Errorf("the command: %w", err)
