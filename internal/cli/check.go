@@ -254,11 +254,18 @@ func didYouMean(name, what string, known []string, more string) string {
 	if len(known) == 0 {
 		return "mcpmend clients"
 	}
+	near := func(other string) int { // the beginning of a long name will do
+		return min(distance(other, name), 1+distance(other[:min(len(other), len(name))], name))
+	}
 	known = slices.Clone(known)
-	slices.SortStableFunc(known, func(a, b string) int { return distance(a, name) - distance(b, name) })
+	slices.SortStableFunc(known, func(a, b string) int { return near(a) - near(b) })
 	text := ""
-	if distance(known[0], name) <= max(2, len(name)/3) {
-		text = fmt.Sprintf("did you mean %s? ", plain(known[0]))
+	if best := near(known[0]); best <= max(2, len(name)/3) {
+		same := 1
+		for same < min(len(known), 3) && near(known[same]) == best {
+			same++
+		}
+		text = fmt.Sprintf("did you mean %s? ", plain(strings.Join(known[:same], " or ")))
 	}
 	const most = 8
 	text += "known " + what + ": " + plain(strings.Join(known[:min(len(known), most)], ", "))

@@ -59,7 +59,11 @@ func fileFinding(f *clientconfig.File, p clientconfig.Problem) Finding {
 	found := finding(row.stage, p.Kind, row.severity, place(p.At))
 	found.Explanation, found.problem = problemWords(f.Client, p), &p
 	if reason := entryReason(f.Client, p); reason != "" && p.Server != "" {
-		found.Explanation = fmt.Sprintf("%s ignores this entry: %s.", f.Client.Name, reason)
+		switch {
+		case p.Kind == clientconfig.WrongType, p.Kind == clientconfig.WrongName, p.Kind == clientconfig.NoName: // said already
+		case p.Kind != clientconfig.MissingType || f.Client.Entry.CommandNeedsType:
+			found.Explanation = fmt.Sprintf("%s ignores this entry: %s.", f.Client.Name, reason)
+		}
 		if found.refused = f.RefusedFor(p); found.refused {
 			found.Explanation = fmt.Sprintf("%s refuses the whole file because of the entry %q: %s.", f.Client.Name, p.Server, reason)
 		}
@@ -107,6 +111,12 @@ func entryReason(c *clientconfig.Client, p clientconfig.Problem) string {
 		return fmt.Sprintf("it has no %q", c.Entry.Type)
 	case clientconfig.MissingPart:
 		return fmt.Sprintf("it has no %q", p.Want)
+	case clientconfig.WrongType:
+		return fmt.Sprintf("it does not know the type %q", p.Have)
+	case clientconfig.WrongName:
+		return fmt.Sprintf("it does not know %q, which it calls %q", p.Have, p.Want)
+	case clientconfig.NoName:
+		return "it has no name"
 	case clientconfig.PartNotAllowed:
 		return fmt.Sprintf("%q does not belong there: a command and a URL have parts of their own", p.Have)
 	}
@@ -148,6 +158,8 @@ func problemWords(c *clientconfig.Client, p clientconfig.Problem) string {
 		return "The command holds its arguments, too; a program of that name does not exist."
 	case clientconfig.NoURLs:
 		return c.Name + " only starts commands and cannot use a URL."
+	case clientconfig.MissingType:
+		return fmt.Sprintf("%s skips a URL without a type.", c.Name)
 	case clientconfig.WrongType:
 		return fmt.Sprintf("%s does not know the type %q.", c.Name, p.Have)
 	case clientconfig.WrongName:
