@@ -100,10 +100,10 @@ type report struct {
 func main() {
 	o := program.Flags("one kind of line ends instead of three; under 45 s")
 	only := flag.String("only", "", "the clients to run, separated by commas")
-	only2 := flag.String("parts", "", "the parts to run, separated by commas")
+	parts := flag.String("parts", "", "the parts to run, separated by commas")
 	verbose := flag.Bool("v", false, "show every pasted entry that was not converted")
 	o.Main("clients", func(ctx context.Context) (any, program.Verdict, error) {
-		return run(ctx, o.Quick, *only, *only2, *verbose)
+		return run(ctx, o.Quick, *only, *parts, *verbose)
 	})
 }
 

@@ -194,6 +194,9 @@ func (r *rule) launch(value any) (l launch, err error) {
 	}
 	_, byCommand := e[r.command]
 	url, byURL := e[r.url]
+	if r.id == "gemini-cli" && e["httpUrl"] != nil {
+		url, byURL, typ, typed = e["httpUrl"], true, "http", true
+	}
 	switch {
 	case byCommand && !(byURL && typ != "" && typ != "stdio"):
 		return r.local(e, typed)
@@ -210,12 +213,12 @@ func (r *rule) local(e map[string]any, typed bool) (l launch, err error) {
 	if inner, ok := e[r.command].(map[string]any); ok && r.object {
 		e = map[string]any{"command": inner["path"], "args": inner["args"], "env": inner["env"]}
 	}
-	if l.argv, err = texts2(e[r.command]); r.words && err != nil || r.words && len(l.argv) == 0 {
+	if l.argv, err = listOf(e[r.command]); r.words && err != nil || r.words && len(l.argv) == 0 {
 		return l, fmt.Errorf("the command: %w", err)
 	}
 	if !r.words {
 		program, ok := e[r.command].(string)
-		args, err := texts2(e[r.args])
+		args, err := listOf(e[r.args])
 		if _, there := e[r.args]; !ok || err != nil || !there && r.needsArgs {
 			return l, errors.New("the command or its arguments")
 		}
@@ -230,7 +233,7 @@ func (r *rule) local(e map[string]any, typed bool) (l launch, err error) {
 		return l, errors.New("headers beside a command")
 	}
 	l.transport = "stdio"
-	l.env, err = pairs2(e[r.env])
+	l.env, err = pairsOf(e[r.env])
 	return l, err
 }
 
@@ -260,11 +263,11 @@ func (r *rule) remote(e map[string]any, url any, typ string, typed bool) (l laun
 		inner, _ := headers.(map[string]any)
 		headers = inner[name]
 	}
-	l.headers, err = pairs2(headers)
+	l.headers, err = pairsOf(headers)
 	return l, err
 }
 
-func texts2(value any) (list []string, err error) {
+func listOf(value any) (list []string, err error) {
 	if value == nil {
 		return nil, nil
 	}
@@ -282,7 +285,7 @@ func texts2(value any) (list []string, err error) {
 	return list, nil
 }
 
-func pairs2(value any) (map[string]string, error) {
+func pairsOf(value any) (map[string]string, error) {
 	if value == nil {
 		return nil, nil
 	}

@@ -408,6 +408,12 @@ func (f *File) rewrite(path Path, d *draft, want Object) (*File, error) {
 		}
 	}
 	for _, m := range want {
+		_, isObject := m.Value.(Object)
+		if n := f.doc.root.find(path.then(m.Name)); n != nil && n.kind == object && !isObject && f.doc.format == TOML {
+			if f, err = f.Remove(path.then(m.Name)); err != nil { // a table cannot become a value in its place
+				return nil, err
+			}
+		}
 		if f, err = f.become(path.then(m.Name), m.Value); err != nil {
 			return nil, err
 		}

@@ -67,8 +67,7 @@ func fileFinding(f *clientconfig.File, p clientconfig.Problem) Finding {
 		if found.refused = f.RefusedFor(p); found.refused {
 			found.Explanation = fmt.Sprintf("%s refuses the whole file because of the entry %q: %s.", f.Client.Name, p.Server, reason)
 		}
-	} else if p.Kind == clientconfig.WrongKey && f.RefusedFor(p) {
-		found.refused = true
+	} else if found.refused = f.RefusedFor(p); found.refused && p.Kind == clientconfig.WrongKey {
 		found.Explanation = fmt.Sprintf("%s refuses the whole file: it does not know the key %q; servers belong under %q.", f.Client.Name, p.Have, p.Want)
 	}
 	if p.Detail != "" {
