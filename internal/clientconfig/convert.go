@@ -414,7 +414,11 @@ func (f *File) rewrite(path Path, d *draft, want Object) (*File, error) {
 				return nil, err
 			}
 		}
-		if f, err = f.become(path.then(m.Name), m.Value); err != nil {
+		set := f.become
+		if slices.Contains(e.needs(&d.s), m.Name) && f.doc.root.find(path.then(m.Name)) == nil {
+			set = f.Set // even if there is nothing in it
+		}
+		if f, err = set(path.then(m.Name), m.Value); err != nil {
 			return nil, err
 		}
 	}

@@ -107,13 +107,13 @@ func entryReason(c *clientconfig.Client, p clientconfig.Problem) string {
 	case clientconfig.CommandAndURL:
 		return "it has both a command and a URL"
 	case clientconfig.MissingType:
-		return fmt.Sprintf("it has no %q", c.Entry.Type)
+		return fmt.Sprintf("it has no %q, here %q", c.Entry.Type, p.Want)
 	case clientconfig.MissingPart:
 		return fmt.Sprintf("it has no %q", p.Want)
 	case clientconfig.WrongType:
-		return fmt.Sprintf("it does not know the type %q", p.Have)
+		return fmt.Sprintf("%s does not know the type %q and calls it %q", c.Name, p.Have, p.Want)
 	case clientconfig.WrongName:
-		return fmt.Sprintf("it does not know %q, which it calls %q", p.Have, p.Want)
+		return fmt.Sprintf("%s does not know %q and calls it %q", c.Name, p.Have, p.Want)
 	case clientconfig.NoName:
 		return "it has no name"
 	case clientconfig.PartNotAllowed:
