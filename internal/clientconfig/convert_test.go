@@ -69,6 +69,7 @@ func TestWhatNobodyCanKnowIsNotConverted(t *testing.T) {
 		{"an entry that is a text", "opencode", `{"mcp": {"a": "npx -y b"}}`},
 		{"the same said twice", "opencode", `{"mcp": {"a": {"command": "x", "env": {"A": "1"}, "environment": {"A": "2"}}}}`},
 		{"variables beside a URL", "codex", "[mcp_servers.a]\nurl = \"https://x\"\nenv = {A = \"b\"}\n"},
+		{"a part of another kind", "codex", "[mcp_servers.a]\ncommand = \"x\"\ntools = [\"*\"]\n"},
 		{"a URL where there are none", "claude-desktop", `{"mcpServers": {"a": {"type": "http", "url": "https://x"}}}`},
 		{"a server that is off, where none can be", "cursor", `{"mcpServers": {"a": {"command": ["x"], "disabled": true}}}`},
 	} {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
 
 // pasted heals what stands in a file and returns what was said of it and what is in it.
@@ -89,5 +91,21 @@ func TestAServerInAFolderThatIsNotTrustedIsDisabledAndNotStarted(t *testing.T) {
 	}
 	if started {
 		t.Error("it was started")
+	}
+}
+
+// No fix should come so far; if one does, nothing of it is written.
+func TestAFileThatIsRefusedInTheEndIsNotWritten(t *testing.T) {
+	d := ward(t, map[string]string{"~/.codex/config.toml": "[mcpServers.a]\ncommand = \"sh\"\nargs = \"it's\"\n"}, healthy)
+	f := d.System.Find(clientconfig.ByID("codex"))[0]
+	rename := Fix{Edits: []Edit{{File: f.Path, apply: func(f *clientconfig.File) (*clientconfig.File, error) {
+		return f.Rename(clientconfig.Path{"mcpServers"}, "mcp_servers")
+	}}}}
+	w, err := newWorkspace(f).with(rename)
+	if err != nil || !stillRefused(&Case{}, w) {
+		t.Errorf("the file would be written, %v", err)
+	}
+	if stillRefused(&Case{}, newWorkspace(f)) {
+		t.Error("a file without edits counts as refused")
 	}
 }
