@@ -363,6 +363,18 @@ func (v view) folded(r *doctor.Report, apart bool) {
 		for _, line := range lines[1:] {
 			v.printf("%s%s\n", strings.Repeat(" ", lipgloss.Width(start)+2), line)
 		}
+		v.untrusted(cases)
+	}
+}
+
+// untrusted says, once for each client, why it uses none of its servers here.
+func (v view) untrusted(cases []*doctor.Case) {
+	var said []string
+	for _, c := range cases {
+		if c.Untrusted != "" && !slices.Contains(said, c.Untrusted) {
+			said = append(said, c.Untrusted)
+			v.printf("  %s\n", plain(c.Untrusted))
+		}
 	}
 }
 

@@ -74,11 +74,24 @@ func (s *Store) Save(ctx context.Context, f *File) (Change, error) {
 	if f.doc == nil || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Kind == Unparsable || p.Kind == Unreadable }) {
 		return Change{}, fmt.Errorf("%w: %s could not be read", ErrRefused, f.Path)
 	}
+	if p := f.Refused(); p != nil && f.before().Refused() == nil {
+		// Whatever made it so: the client works now and would not any more.
+		return Change{}, fmt.Errorf("%w: %s would refuse the whole file (%s)", ErrRefused, f.Client.Name, p)
+	}
 	c := Change{Path: f.Path, Client: f.Client.ID, Servers: f.touched(), Created: f.onDisk == nil}
 	if len(f.Places) > 0 {
 		c.Format, c.Key = f.Places[0].Format, f.key(f.Places[0])
 	}
 	return s.write(ctx, c, f.onDisk, f.doc.data)
+}
+
+// before is the file as it was read.
+func (f *File) before() *File {
+	g := &File{Path: f.Path, Client: f.Client, Places: f.Places, Ignored: f.Ignored, Untrusted: f.Untrusted, project: f.project, onDisk: f.onDisk}
+	if g.onDisk != nil {
+		g.parse(g.onDisk)
+	}
+	return g
 }
 
 // Restore brings back what was there before a change, and returns that as a

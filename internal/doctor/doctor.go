@@ -163,6 +163,9 @@ type Case struct {
 	// Changed are scripts of the project that a Pending command names and that are
 	// not what they were when it was approved.
 	Changed []string `json:"changed,omitempty"`
+	// Untrusted says of a Disabled server that its client uses none in this folder, and
+	// what to do about it.
+	Untrusted string `json:"untrusted,omitempty"`
 	// Runs is the command or URL, safe to be shown.
 	Runs string `json:"runs,omitempty"`
 	// Took is how long it was under examination.
@@ -242,6 +245,8 @@ type Finding struct {
 	// What the fixes need to know.
 	pieces  fault.Pieces
 	problem *clientconfig.Problem
+	// refused: the client reads nothing of the file because of it.
+	refused bool
 	// entryVariable is the variable of the entry whose value refers to another.
 	entryVariable string
 	// lost: pieces.Variable is set where we run and does not reach the server, which

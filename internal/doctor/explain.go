@@ -84,6 +84,8 @@ var ownKinds = map[string]kindWords{
 	string(clientconfig.MissingType):      {"The client skips a URL without a type.", "mcpmend heal adds it"},
 	string(clientconfig.WrongType):        {"The client does not know the type that the entry has.", "mcpmend heal writes it in the client's spelling"},
 	string(clientconfig.WrongName):        {"The client does not know a field of the entry; another client may.", "mcpmend heal renames it where the right name is certain"},
+	string(clientconfig.MissingPart):      {"The entry lacks a part without which this client ignores it.", "add it; mcpmend heal does"},
+	string(clientconfig.PartNotAllowed):   {"A part for commands stands beside a URL, or the other way round, and this client refuses the file for it.", "remove it, or make two entries"},
 	string(clientconfig.NoName):           {"An entry of a list has no name.", "give it one"},
 
 	kindShadowed:             {"Another entry of the same name wins, because its file is closer to the project.", "rename or remove one of them"},

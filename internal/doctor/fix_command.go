@@ -39,7 +39,7 @@ func commandNotFound(ctx context.Context, t *treatment) []Fix {
 // splitPath takes the arguments out of a command that begins with the path of a
 // program. A path may hold spaces, so the file system has the last word.
 func (t *treatment) splitPath() []Fix {
-	words, _, ok := splitWords(t.server.Command.Text)
+	words, _, ok := clientconfig.SplitWords(t.server.Command.Text)
 	if !ok || len(words) < 2 || t.fileExists(t.server.Command.Text) || !t.fileExists(words[0]) {
 		return nil
 	}

@@ -45,7 +45,7 @@ func TestAServerGoesBehindMcpmendAndComesOutAsItWas(t *testing.T) {
 			"command = \"/opt/mcpmend/bin/mcpmend\" # keep\nargs = [\"run\", \"--\", \"true\", \"-x\"]\n"},
 		{".config/opencode/opencode.json", "{\n  // mine\n  \"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"true\", \"-x\"]}}\n}\n",
 			`"command": ["/opt/mcpmend/bin/mcpmend", "run", "--", "true", "-x"]`},
-		{".config/goose/config.yaml", "extensions:\n  a: # mine\n    type: stdio\n    cmd: env\n    args:\n      - -x\n    enabled: true\n    envs: {}\n",
+		{".config/goose/config.yaml", "extensions:\n  a: # mine\n    name: a\n    type: stdio\n    cmd: env\n    args:\n      - -x\n    enabled: true\n    envs: {}\n",
 			"cmd: /opt/mcpmend/bin/mcpmend"},
 	} {
 		t.Run(test.file, func(t *testing.T) {
