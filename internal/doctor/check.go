@@ -219,17 +219,27 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 		if c.State == Healthy {
 			c.State = Unchecked
 		}
-	case d.needsApproval(c.server, c.file):
-		c.close(nil, found)
-		c.State = Pending
-		b := d.bond(c.server, c.file)
-		if c.Approve = b.hash; d.Approvals != nil {
-			c.Changed = d.Approvals.changed(b)
-		}
-		c.Runs = wouldRun(c.server, c.Changed)
 	default:
-		d.probe(ctx, c, start, found)
+		d.startApproved(ctx, c, start, found)
 	}
+}
+
+// startApproved starts a server, unless a person has to agree first.
+func (d *Doctor) startApproved(ctx context.Context, c *Case, start Start, found []Finding) {
+	key, waits := d.pending(c.server, c.file)
+	if !waits {
+		d.probe(ctx, c, start, found)
+		if key.hash != "" && d.Approvals != nil {
+			d.Approvals.extend(key, d.approvalKey(c.server, c.file))
+		}
+		return
+	}
+	c.close(nil, found)
+	c.State, c.Approve = Pending, key.hash
+	if d.Approvals != nil {
+		c.Changed = d.Approvals.changed(key)
+	}
+	c.Runs = wouldRun(c.server, key, c.Changed)
 }
 
 // withLoginPath looks for a program that was not found with the PATH of the login

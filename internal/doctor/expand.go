@@ -94,6 +94,7 @@ type expansion struct {
 	env    *environ // of as
 	found  []Finding
 	refers []string // what was looked up, as NAME=value
+	sealed bool     // the file of variables is not opened
 }
 
 // expand is a value as the client hands it on. part says where it stands in the

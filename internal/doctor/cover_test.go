@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,9 +37,9 @@ func TestAnApprovalDependsOnTheProjectsOwnScript(t *testing.T) {
 		{"one behind mcpmend run", "claude-code", `{"command": "mcpmend", "args": ["run", "--", "node", "server.js"]}`, "server.js", true},
 		{"the program", "claude-code", `{"command": "./bin/serve"}`, "bin/serve", true},
 		{"data", "claude-code", `{"command": "npx", "args": ["-y", "server-sqlite", "./app.db"]}`, "app.db", false},
-		{"what is imported", "claude-code", `{"command": "node", "args": ["./server.js"]}`, "lib/code.js", false},
+		{"what is imported", "claude-code", `{"command": "node", "args": ["./server.js"]}`, "lib/code.js", true},
 		{"a folder", "claude-code", `{"command": "npx", "args": ["-y", "server-filesystem", "."]}`, "server.js", false},
-		{"a script elsewhere", "claude-code", `{"command": "node", "args": ["` + filepath.ToSlash(outside) + `/server.js"]}`, "", false},
+		{"a script elsewhere", "claude-code", `{"command": "node", "args": ["` + filepath.ToSlash(outside) + `/server.js"]}`, "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := &Doctor{System: clientconfig.System{OS: "linux", Home: t.TempDir(), Project: t.TempDir()}}
@@ -58,12 +57,12 @@ func TestAnApprovalDependsOnTheProjectsOwnScript(t *testing.T) {
 				start = "SQLite format 3"
 			}
 			write(t, dir, file, start+"one")
-			before := d.fingerprint(s, f)
-			if again := d.fingerprint(s, f); again != before {
+			before := d.approvalKey(s, f).hash
+			if again := d.approvalKey(s, f).hash; again != before {
 				t.Fatalf("two hashes of the same: %s and %s", before, again)
 			}
 			write(t, dir, file, start+"two")
-			if changed := d.fingerprint(s, f) != before; changed != test.bound {
+			if changed := d.approvalKey(s, f).hash != before; changed != test.bound {
 				t.Errorf("another content makes another hash: %v, want %v", changed, test.bound)
 			}
 		})
@@ -140,39 +139,5 @@ func TestAScriptThatChangesMeanwhileIsNotStarted(t *testing.T) {
 	}
 	if c := r.only(t, "s"); c.State != Pending {
 		t.Errorf("another script is %s, want it to wait for approval", c.State)
-	}
-}
-
-// Whoever wrote the project chooses how large its files are and how often they are
-// named.
-func TestLargeScriptsAreNotReadAgainAndAgain(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, "big.js", "")
-	file := filepath.Join(dir, "big.js")
-	if err := os.Truncate(file, markedSize*2/3); err != nil { // takes no room
-		t.Fatal(err)
-	}
-	names := []string{"big.js", "./big.js", "././big.js"}
-	left := int64(markedSize)
-	var marks []string
-	for _, name := range names {
-		mark, ok := markOf(name, file, isCode, &left)
-		if !ok || left < 0 {
-			t.Fatalf("%s: %v, and %d bytes are left to read", name, ok, left)
-		}
-		marks = append(marks, mark)
-	}
-	if left != 0 {
-		t.Errorf("%d bytes are left to read, want none", left)
-	}
-	// What was not read to its end is told by its time.
-	if err := os.Chtimes(file, time.Time{}, time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	left = markedSize
-	for i, name := range names {
-		if mark, _ := markOf(name, file, isCode, &left); (mark == marks[i]) != (i == 0) {
-			t.Errorf("%s at another time: the same mark %v", name, mark == marks[i])
-		}
 	}
 }

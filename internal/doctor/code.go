@@ -1,0 +1,307 @@
+package doctor
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpmend/mcpmend/internal/machine"
+)
+
+// What can be told of programs, texts and files by looking at them: whether they run
+// code, name it, or are it.
+
+// fileRunners are programs that run what is in files or in the folder they are started
+// in: shells, interpreters, and tools that build.
+var fileRunners = func() map[string]bool {
+	all := make(map[string]bool)
+	for _, name := range strings.Fields(`sh bash zsh dash fish ksh csh tcsh ash busybox cmd powershell pwsh nu xonsh
+		node nodejs bun deno tsx ts-node nodemon electron esbuild vite-node zx python pythonw py pypy ipython ruby jruby irb perl php lua luajit java javaw
+		jshell kotlin kotlinc scala groovy dotnet mono csi fsi rscript r julia elixir mix iex erl escript ghc runghc runhaskell stack cabal swift dart flutter
+		tclsh wish expect guile racket sbcl clisp clojure clj lein bb ocaml dune nim v crystal zig awk gawk mawk osascript wscript cscript wasmtime wasmer node-gyp
+		make gmake cmake ninja just task rake bundle bundler gem gradle gradlew mvn mvnw ant sbt cargo go composer artisan npm pnpm yarn lerna nx turbo
+		poetry pdm hatch rye pipenv conda mamba micromamba pixi tox nox invoke fab meson bazel buck docker-compose nix nix-shell nix-build devbox mise direnv
+		gcc clang tcc ansible-playbook terraform vim nvim emacs`) {
+		all[name] = true
+	}
+	return all
+}()
+
+// runsFiles reports whether a program of that name does, whatever its version.
+func runsFiles(name string) bool {
+	return fileRunners[name] || fileRunners[strings.TrimRight(name, "0123456789.-")]
+}
+
+// shellWords are the words of a text as a shell might see them, without knowing which
+// shell: it is cut wherever one could end.
+func shellWords(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`;|&()<>{}", r) })
+}
+
+// writtenTo is where a shell writes to, which is not what it runs.
+var writtenTo = pattern(`>>?\s*["']?[\w./${}~-]+`)
+
+// candidates are what could be a path in a text, as seen from a site.
+func candidates(text string, at site) iter.Seq[string] {
+	cuts := "\"'`;|&()<>{}[],=#!?*"
+	if !at.os.IsWindows() {
+		cuts += `\:`
+	}
+	return func(yield func(string) bool) {
+		seen := make(map[string]bool)
+		try := func(t string) bool {
+			if t == "" || len(t) > 4096 || strings.Contains(t, "://") || seen[t] || len(seen) > 10_000 {
+				return true
+			}
+			seen[t] = true
+			return yield(t)
+		}
+		text = writtenTo().ReplaceAllString(text, " ")
+		texts := []string{text}
+		if strings.Contains(text, "$") {
+			texts = append(texts, os.Expand(text, func(name string) string {
+				value, _ := at.lookup(name)
+				if name == "PWD" {
+					value = at.dir
+				}
+				return value
+			}))
+		}
+		for _, text := range texts {
+			if !try(text) {
+				return
+			}
+			// What stands behind the "=" of an option may hold anything.
+			if _, value, ok := strings.Cut(text, "="); ok && !try(value) {
+				return
+			}
+			for _, t := range strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune(cuts, r) }) {
+				if rest, ok := strings.CutPrefix(t, "~/"); ok {
+					home, _ := at.lookup("HOME")
+					t = filepath.Join(home, rest)
+				}
+				if !try(strings.TrimPrefix(t, "@")) {
+					return
+				}
+				if len(t) < 3 || t[0] != '-' {
+					continue
+				}
+				for i := 2; i < min(len(t), 5); i++ { // -Ilib, -sfbuild.mk
+					if !try(t[i:]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// isInstalled: a place for programs that were installed for everybody on the machine.
+func isInstalled(path string) bool {
+	return slices.ContainsFunc(installedPlaces, func(dir string) bool { return path == dir || isBelow(dir, path) })
+}
+
+var installedPlaces = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix", "/snap", "/etc", "/dev", "/proc", "/sys", "/run",
+	"/System", "/Library", "/Applications", `C:\Windows`, `C:\Program Files`, `C:\Program Files (x86)`,
+}
+
+// installed are the files that say what is installed in a folder for packages, which is
+// too much to be covered itself; not ok for any other folder.
+func installed(dir string) (locks []string, ok bool) {
+	switch filepath.Base(dir) {
+	case "node_modules":
+		for _, name := range []string{".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".pnpm/lock.yaml"} {
+			locks = append(locks, filepath.Join(dir, filepath.FromSlash(name)))
+		}
+		return locks, true
+	case "venv", ".venv", "env", ".env", "virtualenv", ".virtualenv":
+		if _, err := os.Stat(filepath.Join(dir, "pyvenv.cfg")); err != nil {
+			return nil, false
+		}
+		locks = append(locks, filepath.Join(dir, "pyvenv.cfg"))
+		for _, pattern := range []string{"lib/python*/site-packages/*.pth", "lib/python*/site-packages/*customize.py", "Lib/site-packages/*.pth", "Lib/site-packages/*customize.py"} {
+			found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+			locks = append(locks, found...)
+		}
+		return locks, true
+	}
+	return nil, false
+}
+
+// dataMagic is how files begin that hold nothing but data, whoever made them.
+var dataMagic = [][]byte{
+	[]byte("SQLite format 3\x00"), []byte("\x89PNG\r\n\x1a\n"), []byte("\xff\xd8\xff"), []byte("GIF87a"), []byte("GIF89a"), []byte("%PDF-"),
+	[]byte("OggS"), []byte("fLaC"), []byte("ID3"), []byte("wOFF"), []byte("wOF2"), []byte("PAR1"), []byte("OTTO"),
+}
+
+// dataEndings are those of files that servers write while they run.
+var dataEndings = []string{
+	".log", ".pid", ".db", ".sqlite", ".sqlite3", ".db-wal", ".db-shm", ".db-journal", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal",
+	".sqlite3-wal", ".sqlite3-shm", ".sqlite3-journal", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet",
+}
+
+func hasDataEnding(path string) bool {
+	return slices.Contains(dataEndings, strings.ToLower(filepath.Ext(path)))
+}
+
+// isData: a named file of the project that is no code in this entry. Its ending says so
+// only to a package that was fetched, since an interpreter runs a file of any name.
+func (c *cover) isData(path string, l lead) bool {
+	return !l.program && !l.code && (c.fetches && hasDataEnding(path) || !c.runsFiles && c.sums.of(path).data)
+}
+
+// isMade: a running server has made the file, as far as its name tells: data, or the
+// byte code that Python keeps of a source. An approved server may make those without
+// being asked about again; that somebody else has is asked about.
+func isMade(path string) bool {
+	return hasDataEnding(path) || filepath.Ext(path) == ".pyc" && isByteCodeOf(path)
+}
+
+// isByteCodeOf: Python would take the byte code for what it has made of the source
+// beside it, since it has the source's time and size in it.
+func isByteCodeOf(path string) bool {
+	module, _, ok := strings.Cut(filepath.Base(path), ".")
+	cache := filepath.Dir(path)
+	if !ok || filepath.Base(cache) != "__pycache__" {
+		return false
+	}
+	f, err := machine.OpenPlain(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [16]byte
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return false
+	}
+	source, err := os.Stat(filepath.Join(filepath.Dir(cache), module+".py"))
+	number := func(at int) uint32 { return binary.LittleEndian.Uint32(head[at:]) }
+	return err == nil && number(4) == 0 && number(8) == uint32(source.ModTime().Unix()) && number(12) == uint32(source.Size())
+}
+
+// isBinary: a program in machine code.
+func isBinary(path string) bool {
+	f, err := machine.OpenPlain(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [4]byte
+	n, _ := f.ReadAt(head[:], 0)
+	return slices.ContainsFunc([]string{"\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "MZ"}, func(magic string) bool {
+		return strings.HasPrefix(string(head[:n]), magic)
+	})
+}
+
+// fileSums knows the content of files, so that a project with thousands of entries is
+// not read for each of them. It may be used by several goroutines at once.
+type fileSums struct {
+	mutex sync.Mutex
+	known map[string]fileSum
+}
+
+// A fileSum is what a key needs to know of the content of a file.
+type fileSum struct {
+	hash  string
+	data  bool     // by its first bytes
+	leads []string // what could be paths in it
+	size  int64
+	time  time.Time
+}
+
+const (
+	mostLeads = 500
+	leadsIn   = 1 << 20 // of a larger file nobody knows what it mentions
+)
+
+// settled is how long a file has to be as it is before its time is enough to know it
+// again: two changes in a row may have the same time.
+const settled = 2 * time.Second
+
+// of reads a file. One that cannot be read has a sum, too: that it can be read later is
+// a change.
+func (s *fileSums) of(path string) fileSum {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileSum{hash: "missing"}
+	}
+	s.mutex.Lock()
+	known, ok := s.known[path]
+	s.mutex.Unlock()
+	if ok && known.size == info.Size() && known.time.Equal(info.ModTime()) {
+		return known
+	}
+	now := time.Now()
+	sum := readSum(path)
+	if sum.time.Before(now.Add(-settled)) && sum.hash != "unreadable" {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		if s.known == nil || len(s.known) > 10*mostFiles {
+			s.known = make(map[string]fileSum)
+		}
+		s.known[path] = sum
+	}
+	return sum
+}
+
+func readSum(path string) fileSum {
+	f, err := machine.OpenPlain(path)
+	if err != nil {
+		return fileSum{hash: "unreadable"}
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fileSum{hash: "unreadable"}
+	}
+	sum := fileSum{size: info.Size(), time: info.ModTime()}
+	h := sha256.New()
+	if sum.size > mostNamedBytes { // too large to be covered, which is noticed by its size
+		sum.hash = "large"
+		return sum
+	}
+	head, err := io.ReadAll(io.LimitReader(io.TeeReader(f, h), leadsIn))
+	if err == nil {
+		_, err = io.Copy(h, io.LimitReader(f, mostNamedBytes))
+	}
+	if err != nil {
+		return fileSum{hash: "unreadable"}
+	}
+	sum.hash = hex.EncodeToString(h.Sum(nil))
+	sum.data = slices.ContainsFunc(dataMagic, func(magic []byte) bool { return bytes.HasPrefix(head, magic) })
+	if sum.size <= leadsIn && !sum.data && !isDocument(path) && bytes.IndexByte(head[:min(len(head), 8000)], 0) < 0 {
+		sum.leads = leadsOf(string(head))
+	}
+	return sum
+}
+
+// isDocument: it is written for people, and mentions many files.
+func isDocument(path string) bool {
+	return slices.Contains([]string{".md", ".rst", ".adoc", ".html", ".svg"}, strings.ToLower(filepath.Ext(path)))
+}
+
+// leadsOf are the words of a file that look like paths.
+func leadsOf(text string) []string {
+	var leads []string
+	seen := make(map[string]bool)
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`;|&()<>{}[],=:#!?*$\\", r) }) {
+		if len(w) > 1024 || !strings.ContainsAny(w, "/.") || seen[w] || strings.HasPrefix(w, "//") {
+			continue
+		}
+		seen[w] = true
+		if leads = append(leads, w); len(leads) >= mostLeads {
+			break
+		}
+	}
+	return leads
+}
