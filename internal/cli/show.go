@@ -36,7 +36,12 @@ func standingOf(c *doctor.Case) standing {
 	switch c.State {
 	case doctor.Healthy:
 		return fine
-	case doctor.Disabled, doctor.Unchecked, doctor.InUse:
+	case doctor.Unchecked:
+		if c.Cause != nil {
+			return warned
+		}
+		return aside
+	case doctor.Disabled, doctor.InUse:
 		return aside
 	case doctor.Degraded, doctor.Shadowed, doctor.Pending:
 		return warned

@@ -199,7 +199,13 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 		if again, better, ok := d.withLoginPath(ctx, c, resolved); ok {
 			start, resolved = again, better
 		}
-		if b := firstBroken(resolved); b != nil {
+		b := firstBroken(resolved)
+		if f, ok := d.dependsOnFolder(c.server, start); ok && (b == nil || explains(found, *b) == nil) {
+			c.close(nil, append(found, f))
+			c.State = Unchecked
+			return
+		}
+		if b != nil {
 			if reason := blame(found, b); reason != b {
 				b, resolved = reason, nil // what follows from it goes without saying
 			}

@@ -1,10 +1,12 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +78,55 @@ func TestAnApprovalDependsOnTheVariablesInAFile(t *testing.T) {
 	}
 	if with("API_TOKEN=one\nNODE_OPTIONS=--require ./evil.js\n") == want {
 		t.Error("other code can be made to run under the same hash")
+	}
+}
+
+// What stands in a file of the project is shown; one elsewhere may be anything of the
+// user's, and is named.
+func TestAFileOfVariablesIsShownOrNotOpened(t *testing.T) {
+	secrets := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(secrets, []byte("OWN="+canary+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, entry, link, runs string }{
+		{"inside", `{"command": "npx", "args": ["-y", "x"], "envFile": "${workspaceFolder}/.env"}`, "",
+			`npx -y x (variables of ${workspaceFolder}/.env: NODE_OPTIONS=--import=./evil.mjs API_TOKEN=[hidden])`},
+		{"an option", `{"command": "docker", "args": ["run", "-i", "--env-file", ".env", "x"]}`, "",
+			`docker run -i --env-file .env x (variables of .env: NODE_OPTIONS=--import=./evil.mjs API_TOKEN=[hidden])`},
+		{"outside", `{"command": "npx", "args": ["-y", "x"], "envFile": "` + secrets + `"}`, "",
+			`npx -y x (variables of ` + secrets + `, which is outside of the project and was not read)`},
+		{"a link that leads outside", `{"command": "npx", "args": ["-y", "x"], "envFile": ".env"}`, secrets,
+			`npx -y x (variables of .env, which is outside of the project and was not read)`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRoom(t, map[string]string{
+				"project/.vscode/mcp.json": `{"servers": {"s": ` + strings.Replace(test.entry, "{", `{"type": "stdio", `, 1) + `}}`,
+				"project/.env":             "NODE_OPTIONS=--import=./evil.mjs\nAPI_TOKEN=" + canary + "\n",
+			})
+			if test.link != "" {
+				path := filepath.Join(r.home, "project", ".env")
+				if err := errors.Join(os.Remove(path), os.Symlink(test.link, path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := r.only(t, "s")
+			if c.State != Pending || c.Runs != test.runs {
+				t.Errorf("%s\n got %s\nwant %s", c.State, c.Runs, test.runs)
+			}
+			if !strings.HasPrefix(test.name, "outside") && test.link == "" {
+				return
+			}
+			f := c.file
+			if st, _ := r.start(c.server, f); slices.ContainsFunc(st.Env, func(e string) bool { return strings.HasPrefix(e, "OWN=") }) {
+				t.Error("it was opened before anybody agreed")
+			}
+			if err := r.Approvals.Approve(c.Approve); err != nil {
+				t.Fatal(err)
+			}
+			if st, _ := r.start(c.server, f); !slices.Contains(st.Env, "OWN="+canary) {
+				t.Error("it is approved, and the server does not get its variables")
+			}
+		})
 	}
 }
 

@@ -38,6 +38,7 @@ type cover struct {
 
 	named     map[string]string // file → how the entry calls it
 	mentioned map[string]string // the same for files that only a named one mentions
+	written   map[string]bool   // named files that the server may write, by where they are named
 	queue     []string          // named files that have not been looked into
 	folders   []coveredFolder
 	whole     bool
@@ -75,7 +76,7 @@ func (d *Doctor) cover(s *clientconfig.Server, f *clientconfig.File) *cover {
 	x.sealed = true
 	dir := d.folder(as, s, x)
 	c := &cover{
-		home: filepath.Clean(d.home()), named: make(map[string]string), mentioned: make(map[string]string),
+		home: filepath.Clean(d.home()), named: make(map[string]string), mentioned: make(map[string]string), written: make(map[string]bool),
 		skipped: d.clientFiles(s), unopened: make(map[string]bool), roots: d.projectRoots(s, dir),
 	}
 	if c.sums = new(fileSums); d.Approvals != nil {
@@ -242,7 +243,7 @@ func (c *cover) variable(name, value string, argv []string) {
 			c.whole = true
 		}
 	}
-	c.text(value, lead{dir: c.at.dir, code: steers})
+	c.text(value, lead{dir: c.at.dir, code: steers, value: !steers})
 }
 
 // program looks for a word in the PATH. One that lies in the project is the project's,
@@ -267,8 +268,9 @@ type lead struct {
 	dir  string // what it is relative to
 	// program: it is the command. code: it stands where code is expected, or in a
 	// variable that makes programs run other code. mention: it was found in a file.
-	program, code, mention bool
-	abs                    bool // it does not depend on a folder
+	// value: it is that of a variable that need not lead to code.
+	program, code, mention, value bool
+	abs                           bool // it does not depend on a folder
 }
 
 // text follows everything in a text that could be a path.
@@ -311,6 +313,7 @@ var leftOut = []string{".js", ".cjs", ".mjs", ".ts", ".json", ".node", ".py", ".
 // file notes a file that is named.
 func (c *cover) file(path string, l lead) {
 	if c.unopened[path] || c.named[path] != "" {
+		c.written[path] = c.written[path] && l.value
 		return
 	}
 	inside := c.inside(path)
@@ -329,7 +332,7 @@ func (c *cover) file(path string, l lead) {
 		c.tooMany(fmt.Sprintf("names more than %d files", mostNamed))
 		return
 	}
-	c.named[path] = l.name
+	c.named[path], c.written[path] = l.name, l.value
 	c.queue = append(c.queue, path)
 	switch {
 	case inside && !c.fetches && !c.skipped[path]:
@@ -514,9 +517,12 @@ func (c *cover) parts(h hasher) (outside, inside, made [][2]string) {
 			c.tooMany(fmt.Sprintf("names files of more than %d MB", mostNamedBytes>>20))
 		}
 		p := [2]string{name, h.sum([]string{path, sum.hash})}
-		if c.inside(path) {
+		switch {
+		case c.written[path]:
+			made = append(made, p)
+		case c.inside(path):
 			inside = append(inside, p)
-		} else {
+		default:
 			outside = append(outside, p)
 		}
 	}

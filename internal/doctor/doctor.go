@@ -325,6 +325,9 @@ type Start struct {
 
 	// refers are the variables that the entry refers to, as NAME=value.
 	refers []string
+	// anywhere: the client starts it in whatever folder it works in itself, and we start
+	// it elsewhere.
+	anywhere bool
 }
 
 // Call is a tool and its arguments, a JSON object.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/machine"
 )
 
@@ -47,6 +48,16 @@ func (c *cover) readEnvFile(name, path string) [][2]string {
 	return variables
 }
 
+// mayOpen reports whether the file of variables that an entry of a project names may be
+// read: it is part of the project, or somebody has agreed.
+func (d *Doctor) mayOpen(s *clientconfig.Server, f *clientconfig.File, x *expansion) bool {
+	path := x.envFilePath()
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return insideReal(d.projectRoots(s, ""), path) || d.Approvals != nil && d.Approvals.allows(d.approvalKey(s, f))
+}
+
 // insideReal: a path without links is in one of the folders, wherever these lie.
 func insideReal(roots []string, real string) bool {
 	for _, root := range roots {
@@ -71,7 +82,7 @@ func envFileOptions(argv []string) []string {
 
 // envFilePath is the file that the entry names for variables.
 func (x *expansion) envFilePath() string {
-	at := site{environ: *x.env, dir: x.doctor.System.Project}
+	at := site{environ: *x.env, dir: x.dir}
 	return at.absolute(x.expand("envFile", "", x.server.EnvFile))
 }
 

@@ -206,6 +206,7 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"resolve.permission_denied":      notExecutable,
 	"resolve.script_missing":         scriptMissing,
 	"resolve.cwd_missing":            folderMissing,
+	"resolve.depends_on_folder":      dependsOnFolder,
 	"resolve.windows_shim":           windowsShim,
 	"resolve.npx_without_yes":        npxWithoutYes,
 	"resolve.docker_detached":        dockerDetached,
