@@ -1,10 +1,16 @@
 package doctor
 
 import (
+	"context"
+	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -139,5 +145,224 @@ func TestAScriptThatChangesMeanwhileIsNotStarted(t *testing.T) {
 	}
 	if c := r.only(t, "s"); c.State != Pending {
 		t.Errorf("another script is %s, want it to wait for approval", c.State)
+	}
+}
+
+// A life of one project: look, approve, change.
+type projectLife struct {
+	*clinicRoom
+	t *testing.T
+}
+
+func (l projectLife) look() *Case { l.t.Helper(); return l.only(l.t, "s") }
+
+func (l projectLife) is(want State) *Case {
+	l.t.Helper()
+	c := l.look()
+	if c.State != want {
+		l.t.Fatalf("%s, want %s: runs %s, changed %q", c.State, want, c.Runs, c.Changed)
+	}
+	return c
+}
+
+func (l projectLife) approve() {
+	l.t.Helper()
+	if err := l.Approvals.Approve(l.is(Pending).Approve[:12]); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func liveWith(t *testing.T, files map[string]string) projectLife {
+	return projectLife{newRoom(t, files), t}
+}
+
+const nodeServer = `{"mcpServers": {"s": {"command": "node", "args": ["server.js"]}}}`
+
+// Packages that were installed are told by their lock files.
+func TestWhatIsInstalledIsCoveredByItsLockFile(t *testing.T) {
+	l := liveWith(t, map[string]string{
+		"project/.mcp.json": nodeServer, "project/server.js": "", "project/.git/HEAD": "one",
+		"project/node_modules/a/index.js": "one", "project/node_modules/.package-lock.json": "one",
+		"project/.venv/pyvenv.cfg": "one", "project/.venv/lib/python3.12/site-packages/a.py": "one",
+		"project/.venv/lib/python3.12/site-packages/a.pth": "one", "project/env/code.js": "one",
+	})
+	l.approve()
+	for file, want := range map[string]State{
+		".git/HEAD": Healthy, "node_modules/a/index.js": Healthy, ".venv/lib/python3.12/site-packages/a.py": Healthy,
+		"node_modules/.package-lock.json": Pending, ".venv/pyvenv.cfg": Pending, ".venv/lib/python3.12/site-packages/a.pth": Pending, "env/code.js": Pending,
+	} {
+		write(t, l.home, "project/"+file, "two")
+		if c := l.look(); c.State != want {
+			t.Errorf("%s has changed and it is %s, want %s", file, c.State, want)
+		}
+		write(t, l.home, "project/"+file, "one")
+		l.is(Healthy)
+	}
+}
+
+func TestWhatIsTooLargeToBeCoveredIsAskedAboutEveryTime(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		grow func(t *testing.T, project string)
+	}{
+		{"files", func(t *testing.T, project string) {
+			for i := range mostFiles + 1 {
+				write(t, project, fmt.Sprintf("many/%d.js", i), "")
+			}
+		}},
+		{"bytes", func(t *testing.T, project string) {
+			write(t, project, "large.js", "")
+			if err := os.Truncate(filepath.Join(project, "large.js"), mostBytes+1); err != nil { // takes no room
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := liveWith(t, map[string]string{"project/.mcp.json": nodeServer, "project/server.js": "serve()"})
+			l.approve()
+			l.is(Healthy)
+			test.grow(t, filepath.Join(l.home, "project"))
+			for range 2 {
+				if c := l.is(Pending); !strings.Contains(c.Runs, "asked every time") {
+					t.Errorf("nobody is told why: %s", c.Runs)
+				}
+				l.approve()
+				l.is(Healthy)
+				l.is(Healthy)                                    // to heal is to start several times
+				l.Approvals = &Approvals{File: l.Approvals.File} // another process, later
+			}
+			c := l.is(Pending)
+			if err := l.Approvals.ApproveFolder(c.Approve[:12]); err != nil {
+				t.Fatal(err)
+			}
+			l.is(Healthy)
+			l.Approvals = &Approvals{File: l.Approvals.File}
+			l.is(Healthy)
+		})
+	}
+}
+
+// Somebody who trusts the folder is not asked when something changes in it; the entry
+// and what lies outside are another matter.
+func TestWhoTrustsAFolderTrustsLaterChanges(t *testing.T) {
+	l := liveWith(t, map[string]string{
+		"project/.mcp.json": `{"mcpServers": {"s": {"command": "node", "args": ["server.js", "../lib/a.js"]}}}`,
+		"project/server.js": "serve()", "lib/a.js": "one",
+	})
+	c := l.is(Pending)
+	if err := l.Approvals.ApproveFolder(strings.Repeat("0", 64)); err == nil {
+		t.Error("approved what was never shown")
+	}
+	if err := l.Approvals.ApproveFolder(c.Approve); err != nil {
+		t.Fatal(err)
+	}
+	l.is(Healthy)
+	write(t, l.home, "project/server.js", "other()")
+	write(t, l.home, "project/new/file.js", "more()")
+	l.is(Healthy)
+	write(t, l.home, "lib/a.js", "two")
+	l.is(Pending)
+	write(t, l.home, "lib/a.js", "one")
+	l.is(Healthy)
+	write(t, l.home, "project/.mcp.json", `{"mcpServers": {"s": {"command": "node", "args": ["server.js", "../lib/a.js", "-x"]}}}`)
+	l.is(Pending)
+}
+
+// A server that was approved may write down what it likes to remember, and Python keeps
+// byte code; but only while we run it. Nobody else may.
+func TestWhatAnApprovedServerMakesIsNotAskedAbout(t *testing.T) {
+	l := liveWith(t, map[string]string{"project/.mcp.json": nodeServer, "project/server.js": "", "project/lib.py": "one"})
+	project := filepath.Join(l.home, "project")
+	source := filepath.Join(project, "lib.py")
+	byteCode := func(at time.Time) string {
+		head := make([]byte, 16)
+		binary.LittleEndian.PutUint32(head[8:], uint32(at.Unix()))
+		binary.LittleEndian.PutUint32(head[12:], 3)
+		return string(head) + "code"
+	}
+	info, err := os.Stat(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func() {}
+	probe := l.Probe
+	l.Probe = func(ctx context.Context, s Start) Sighting { made(); return probe(ctx, s) }
+	l.approve()
+	made = func() {
+		write(t, project, "server.log", "started")
+		write(t, project, "__pycache__/lib.cpython-312.pyc", byteCode(info.ModTime()))
+	}
+	l.is(Healthy)
+	made = func() {}
+	l.is(Healthy)
+	for name, text := range map[string]string{
+		"server.log": "evil", "__pycache__/lib.cpython-312.pyc": byteCode(info.ModTime()) + "evil", "__pycache__/other.cpython-312.pyc": byteCode(time.Unix(1, 0)),
+	} {
+		old, _ := os.ReadFile(filepath.Join(project, name))
+		write(t, project, name, text)
+		l.is(Pending)
+		write(t, project, name, string(old))
+		if old == nil {
+			os.Remove(filepath.Join(project, name))
+		}
+		l.is(Healthy)
+	}
+	// Code that comes while it runs is not what was approved.
+	made = func() { write(t, project, "plugin.js", "evil()") }
+	l.is(Healthy)
+	made = func() {}
+	if c := l.is(Pending); !slices.Contains(c.Changed, "plugin.js") {
+		t.Errorf("changed: %q", c.Changed)
+	}
+}
+
+// A project with thousands of entries must not have its files read for each of them.
+func TestAProjectIsNotReadForEachOfItsEntries(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.js", "one")
+	file := filepath.Join(dir, "a.js")
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file, long, long); err != nil {
+		t.Fatal(err)
+	}
+	var sums fileSums
+	before := sums.of(file)
+	if _, known := sums.known[file]; !known {
+		t.Fatal("a file that has not changed for an hour is read again")
+	}
+	write(t, dir, "a.js", "two")
+	after := sums.of(file)
+	if after.hash == before.hash {
+		t.Fatal("a change is not seen")
+	}
+	write(t, dir, "a.js", "six") // at once, of the same size
+	if sums.of(file).hash == after.hash {
+		t.Error("two changes in a row are taken for one")
+	}
+}
+
+// The secret in the hashes is the owner's alone.
+func TestAHashSaysNothingToWhoDoesNotKnowTheKey(t *testing.T) {
+	l := liveWith(t, map[string]string{"project/.mcp.json": nodeServer, "project/server.js": ""})
+	l.approve()
+	l.is(Healthy)
+	key := l.Approvals.File + ".key"
+	if info, err := os.Stat(key); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v, %v; want it readable by the owner alone", info, err)
+	}
+	hash := l.approvalKey(l.look().server, l.look().file).hash
+	if err := os.Chmod(key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l.Approvals = &Approvals{File: l.Approvals.File}
+	if runtime.GOOS != "windows" {
+		l.is(Pending) // a key that others can read is not used
+	}
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	l.Approvals = &Approvals{File: l.Approvals.File}
+	if c := l.is(Pending); c.Approve == hash {
+		t.Error("another key gives the same hash")
 	}
 }

@@ -283,6 +283,8 @@ type Fix struct {
 	// within says that its client gives it that much by itself.
 	wait   time.Duration
 	within bool
+	// person: see NeedsPerson.
+	person bool
 }
 
 // Changes reports whether the fix changes anything. To wait longer does not.

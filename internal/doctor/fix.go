@@ -22,13 +22,6 @@ type fixKind struct {
 	doc string
 }
 
-// NeedsPerson reports whether nobody but a person may agree to the fix, and no
-// program in their name: a secret goes where it has not been, or code is fetched
-// that has not run here.
-func (f Fix) NeedsPerson() bool {
-	return slices.Contains([]string{"reference_same_name", "reference_other_name", "docker_pass_env", "lower_case_package"}, f.Name)
-}
-
 // fixKinds are all fixes that there are, in the order of the ladder. docs/FIXES.md is
 // made of it.
 var fixKinds = []fixKind{
