@@ -228,6 +228,9 @@ func (v view) problem(c *doctor.Case, w columns, withClient bool) {
 		}
 		v.detail("why", why)
 		v.paste("fix", "", v.asked.about("check", c.Name, "--approve", c.Approve))
+		if len(c.Changed) > 0 || c.EveryTime {
+			v.detail("or", "add --folder to trust later changes of the project's files, too")
+		}
 	}
 	if c.Cause != nil {
 		v.finding(c, *c.Cause, "cause", withClient)

@@ -241,7 +241,7 @@ func (d *Doctor) startApproved(ctx context.Context, c *Case, start Start, found 
 		return
 	}
 	c.close(nil, found)
-	c.State, c.Approve = Pending, key.hash
+	c.State, c.Approve, c.EveryTime = Pending, key.hash, key.unbounded != ""
 	if d.Approvals != nil {
 		c.Changed = d.Approvals.changed(key)
 	}

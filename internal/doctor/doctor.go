@@ -160,9 +160,11 @@ type Case struct {
 	Stderr []string `json:"stderr,omitempty"`
 	// Approve is the hash that approves a Pending command.
 	Approve string `json:"approve,omitempty"`
-	// Changed are scripts of the project that a Pending command names and that are
-	// not what they were when it was approved.
+	// Changed are files that a Pending command runs, or folders of them, that are not what
+	// they were when it was approved.
 	Changed []string `json:"changed,omitempty"`
+	// EveryTime: a Pending command runs more files than an approval can cover.
+	EveryTime bool `json:"-"`
 	// Runs is the command or URL, safe to be shown.
 	Runs string `json:"runs,omitempty"`
 	// Took is how long it was under examination.
