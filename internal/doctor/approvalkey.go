@@ -41,6 +41,11 @@ var processKey = sync.OnceValue(newKey)
 // path leads to another program in each. What the entry refers to in the user's own
 // environment counts by its name: it may change, and is no part of the project.
 func (d *Doctor) approvalKey(s *clientconfig.Server, f *clientconfig.File) approvalKey {
+	return d.approvalKeyIn(nil, s, f)
+}
+
+// approvalKeyIn is the same as it was when a look began.
+func (d *Doctor) approvalKeyIn(look *oneLook, s *clientconfig.Server, f *clientconfig.File) approvalKey {
 	h := hasher(processKey())
 	if d.Approvals != nil {
 		h = hasher(d.Approvals.key())
@@ -63,7 +68,7 @@ func (d *Doctor) approvalKey(s *clientconfig.Server, f *clientconfig.File) appro
 	what.Env, what.Headers, what.HeadersFrom = sorted(s.Env), sorted(s.Headers), sorted(s.HeadersFrom)
 	var c *cover
 	if s.Command.Text != "" {
-		c = d.cover(s, f)
+		c = d.cover(s, f, look)
 		what.Dir = c.at.dir
 	} else {
 		c = &cover{}

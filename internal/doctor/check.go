@@ -42,7 +42,9 @@ func (d *Doctor) Check(ctx context.Context, which Which, each func(*Case)) *Repo
 		}
 	}
 	report.Cases = d.admit(files, which)
-	d.examineAll(ctx, report.Cases, closed)
+	looking := *d
+	looking.look = new(oneLook)
+	looking.examineAll(ctx, report.Cases, closed)
 	report.Took = time.Since(began)
 	return report
 }

@@ -138,26 +138,22 @@ func installed(dir string) (locks []string, ok bool) {
 	return nil, false
 }
 
-// dataMagic is how files begin that hold nothing but data, whoever made them.
-var dataMagic = [][]byte{
-	[]byte("SQLite format 3\x00"), []byte("\x89PNG\r\n\x1a\n"), []byte("\xff\xd8\xff"), []byte("GIF87a"), []byte("GIF89a"), []byte("%PDF-"),
-	[]byte("OggS"), []byte("fLaC"), []byte("ID3"), []byte("wOFF"), []byte("wOF2"), []byte("PAR1"), []byte("OTTO"),
-}
-
 // dataEndings are those of files that servers write while they run.
 var dataEndings = []string{
 	".log", ".pid", ".db", ".sqlite", ".sqlite3", ".db-wal", ".db-shm", ".db-journal", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal",
-	".sqlite3-wal", ".sqlite3-shm", ".sqlite3-journal", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet",
+	".sqlite3-wal", ".sqlite3-shm", ".sqlite3-journal", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp",
 }
 
 func hasDataEnding(path string) bool {
 	return slices.Contains(dataEndings, strings.ToLower(filepath.Ext(path)))
 }
 
-// isData: a named file of the project that is no code in this entry. Its ending says so
-// only to a package that was fetched, since an interpreter runs a file of any name.
+// isData: a named file of the project that is no code in this entry: its ending says so
+// to a package that was fetched. An interpreter runs a file of any name, and so does the
+// system if it may be executed.
 func (c *cover) isData(path string, l lead) bool {
-	return !l.program && !l.code && (c.fetches && hasDataEnding(path) || !c.runsFiles && c.sums.of(path).data)
+	info := c.look.stat(path)
+	return c.fetches && !l.program && !l.code && hasDataEnding(path) && info != nil && info.Mode().Perm()&0o111 == 0
 }
 
 // isMade: a running server has made the file, as far as its name tells: data, or the
@@ -213,7 +209,6 @@ type fileSums struct {
 // A fileSum is what a key needs to know of the content of a file.
 type fileSum struct {
 	hash  string
-	data  bool     // by its first bytes
 	leads []string // what could be paths in it
 	size  int64
 	time  time.Time
@@ -278,8 +273,7 @@ func readSum(path string) fileSum {
 		return fileSum{hash: "unreadable"}
 	}
 	sum.hash = hex.EncodeToString(h.Sum(nil))
-	sum.data = slices.ContainsFunc(dataMagic, func(magic []byte) bool { return bytes.HasPrefix(head, magic) })
-	if sum.size <= leadsIn && !sum.data && !isDocument(path) && bytes.IndexByte(head[:min(len(head), 8000)], 0) < 0 {
+	if sum.size <= leadsIn && !isDocument(path) && bytes.IndexByte(head[:min(len(head), 8000)], 0) < 0 {
 		sum.leads = leadsOf(string(head))
 	}
 	return sum

@@ -198,12 +198,18 @@ func (d *Doctor) pending(s *clientconfig.Server, f *clientconfig.File) (k approv
 	if !ofProject(s, f) {
 		return approvalKey{}, false
 	}
-	k = d.approvalKey(s, f)
+	k = d.approvalKeyIn(d.look, s, f)
 	if d.Approvals == nil {
 		return k, true
 	}
 	if d.Approvals.allows(k) {
-		return k, false
+		if d.look == nil {
+			return k, false
+		}
+		// Something may have changed since the look began.
+		if k = d.approvalKey(s, f); d.Approvals.allows(k) {
+			return k, false
+		}
 	}
 	d.Approvals.show(k)
 	return k, true

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
@@ -25,6 +26,7 @@ type cover struct {
 	roots []string // the folders of the project
 	home  string
 	sums  *fileSums
+	look  *oneLook
 	// skipped are files of clients, whose entries have approvals of their own, and our
 	// own folder.
 	skipped map[string]bool
@@ -43,8 +45,8 @@ type cover struct {
 	folders   []coveredFolder
 	whole     bool
 	walked    []walkedFile
-	entries   int
 	bytes     int64
+	followed  int
 	unbounded string
 	envFiles  []envFile
 }
@@ -57,8 +59,105 @@ const (
 	mostNamed      = 500
 	mostNamedBytes = 64 << 20
 	mostEntries    = 20_000 // folders and what is left out, too
+	mostFollowed   = 20_000 // what could be a path
 	mostGroups     = 100
 )
+
+// A oneLook remembers for the time of one look what is in the folders and where paths
+// lead to: a project may have thousands of entries. What it says is enough to hold an
+// entry back, and not to start one. It may be nil, which remembers nothing.
+type oneLook struct {
+	mutex   sync.Mutex
+	folders map[coveredFolder]*folderContent
+	paths   map[string]fs.FileInfo // nil where there is nothing
+}
+
+// stat looks where a path leads to; nil if nowhere.
+func (o *oneLook) stat(path string) fs.FileInfo {
+	if o == nil {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil
+		}
+		return info
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	info, known := o.paths[path]
+	if !known {
+		info, _ = os.Stat(path)
+		if o.paths == nil || len(o.paths) > 10*mostFollowed {
+			o.paths = make(map[string]fs.FileInfo)
+		}
+		o.paths[path] = info
+	}
+	return info
+}
+
+// content goes through a folder, or remembers what was in it.
+func (o *oneLook) content(f coveredFolder, read func() *folderContent) *folderContent {
+	if o == nil {
+		return read()
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	content := o.folders[f]
+	if content == nil {
+		if o.folders == nil {
+			o.folders = make(map[coveredFolder]*folderContent)
+		}
+		content = read()
+		o.folders[f] = content
+	}
+	return content
+}
+
+// folderContent is what is in a folder that is covered.
+type folderContent struct {
+	files     []folderFile
+	links     []string // folders elsewhere
+	entries   int
+	bytes     int64
+	unbounded string
+
+	mutex sync.Mutex
+	leave map[string][]lead // see leaving
+}
+
+type folderFile struct {
+	path string
+	sum  fileSum
+	made bool
+}
+
+// leaving are the paths in the files of a folder that lead out of the project to
+// something that is there.
+func (content *folderContent) leaving(c *cover) []lead {
+	content.mutex.Lock()
+	defer content.mutex.Unlock()
+	key := strings.Join(append([]string{c.at.dir}, c.roots...), "\x00")
+	found, known := content.leave[key]
+	if known {
+		return found
+	}
+	for _, file := range content.files {
+		for _, name := range file.sum.leads {
+			if !strings.Contains(name, "..") && !c.at.os.IsAbs(name) {
+				continue
+			}
+			for _, l := range mentions(file.path, name, c.at.dir) {
+				if path, info := c.find(l); info != nil && !c.inside(path) {
+					found = append(found, l)
+				}
+			}
+		}
+	}
+	if content.leave == nil {
+		content.leave = make(map[string][]lead)
+	}
+	content.leave[key] = found
+	return found
+}
 
 type coveredFolder struct {
 	dir, name string
@@ -71,12 +170,12 @@ type walkedFile struct {
 }
 
 // cover finds what an approval of an entry with a command has to cover.
-func (d *Doctor) cover(s *clientconfig.Server, f *clientconfig.File) *cover {
+func (d *Doctor) cover(s *clientconfig.Server, f *clientconfig.File, look *oneLook) *cover {
 	x, as := d.expansion(s, f)
 	x.sealed = true
 	dir := d.folder(as, s, x)
 	c := &cover{
-		home: filepath.Clean(d.home()), named: make(map[string]string), mentioned: make(map[string]string), written: make(map[string]bool),
+		look: look, home: filepath.Clean(d.home()), named: make(map[string]string), mentioned: make(map[string]string), written: make(map[string]bool),
 		skipped: d.clientFiles(s), unopened: make(map[string]bool), roots: d.projectRoots(s, dir),
 	}
 	if c.sums = new(fileSums); d.Approvals != nil {
@@ -186,7 +285,7 @@ func (c *cover) commandLine(argv []string) {
 		c.text(w, lead{dir: c.at.dir, program: i == 0, code: code})
 		code = slices.Contains(codeOptions, w) || runsFiles(programName(w))
 	}
-	for _, w := range flat {
+	for _, w := range flat[:min(len(flat), mostNamed)] {
 		c.program(w, false)
 	}
 }
@@ -283,28 +382,38 @@ func (c *cover) text(text string, l lead) {
 
 // follow looks whether there is a file or folder.
 func (c *cover) follow(l lead) {
+	if c.followed++; c.followed > mostFollowed {
+		c.tooMany("names more than can be looked at")
+		return
+	}
 	l.abs = c.at.os.IsAbs(l.name)
-	path := l.name
-	if !l.abs {
-		path = filepath.Join(l.dir, filepath.FromSlash(l.name))
-	}
-	path = filepath.Clean(path)
-	info, err := os.Stat(path)
-	if err != nil && !c.inside(path) {
-		for _, ending := range leftOut {
-			if info, err = os.Stat(path + ending); err == nil {
-				path += ending
-				break
-			}
-		}
-	}
+	path, info := c.find(l)
 	switch {
-	case err != nil || filepath.Dir(path) == path:
+	case info == nil || filepath.Dir(path) == path:
 	case info.IsDir():
 		c.folder(path, l)
 	case info.Mode().IsRegular():
 		c.file(path, l)
 	}
+}
+
+// find is where a lead leads to; nil if there is nothing.
+func (c *cover) find(l lead) (string, fs.FileInfo) {
+	path := filepath.FromSlash(l.name)
+	if !c.at.os.IsAbs(l.name) {
+		path = filepath.Join(l.dir, path)
+	}
+	path = filepath.Clean(path)
+	info := c.look.stat(path)
+	if info != nil || c.inside(path) {
+		return path, info
+	}
+	for _, ending := range leftOut {
+		if info = c.look.stat(path + ending); info != nil {
+			return path + ending, info
+		}
+	}
+	return path, nil
 }
 
 // leftOut are endings that an interpreter adds by itself.
@@ -327,6 +436,8 @@ func (c *cover) file(path string, l lead) {
 		return
 	case !inside && l.program && l.abs && isBinary(path): // an installed program is the user's
 		return
+	case !inside && l.mention && !l.abs && c.besides(path, l):
+		return
 	}
 	if len(c.named) >= mostNamed {
 		c.tooMany(fmt.Sprintf("names more than %d files", mostNamed))
@@ -342,6 +453,14 @@ func (c *cover) file(path string, l lead) {
 	}
 }
 
+// besides covers the folder of a file that is mentioned, since what lies beside it can be
+// imported, and reports whether the file is covered by that.
+func (c *cover) besides(path string, l lead) bool {
+	dir := filepath.Dir(path)
+	c.folder(dir, lead{name: filepath.ToSlash(filepath.Dir(l.name)), code: true, mention: true})
+	return slices.ContainsFunc(c.folders, func(f coveredFolder) bool { return f.dir == dir || !f.flat && isBelow(f.dir, dir) })
+}
+
 // folder notes a folder from which code may be taken.
 func (c *cover) folder(dir string, l lead) {
 	above := slices.ContainsFunc(c.roots, func(r string) bool { return isBelow(dir, r) })
@@ -353,7 +472,7 @@ func (c *cover) folder(dir string, l lead) {
 		return
 	case !l.code && !(c.runsFiles && !l.abs): // data, as far as can be told
 		return
-	case l.mention && l.abs:
+	case l.mention && (l.abs || above): // a path that is only passed by
 		return
 	}
 	if !slices.ContainsFunc(c.folders, func(f coveredFolder) bool { return f.dir == dir || !f.flat && isBelow(f.dir, dir) }) {
@@ -384,13 +503,15 @@ func (c *cover) settle() {
 			path := c.queue[0]
 			c.queue = c.queue[1:]
 			for _, name := range c.sums.of(path).leads {
-				c.mention(path, name)
+				for _, l := range mentions(path, name, c.at.dir) {
+					c.follow(l)
+				}
 			}
 		case c.whole && roots < len(c.roots):
-			c.walk(coveredFolder{dir: c.roots[roots]}, c.roots[roots])
+			c.addFolder(coveredFolder{dir: c.roots[roots]})
 			roots++
 		case i < len(c.folders):
-			c.walk(c.folders[i], c.folders[i].dir)
+			c.addFolder(c.folders[i])
 			i++
 		case !c.whole && len(c.mentioned) > 0:
 			for path, name := range c.mentioned {
@@ -406,11 +527,15 @@ func (c *cover) settle() {
 	}
 }
 
-// mention follows a path that stands in a file.
-func (c *cover) mention(file, name string) {
-	for _, dir := range []string{filepath.Dir(file), c.at.dir} {
-		c.follow(lead{name: name, dir: dir, mention: true, code: true})
+// mentions are the ways to read a path that stands in a file of an entry started in dir.
+func mentions(file, name, dir string) []lead {
+	l := lead{name: name, dir: filepath.Dir(file), mention: true, code: true}
+	if l.dir == dir || filepath.IsAbs(name) {
+		return []lead{l}
 	}
+	other := l
+	other.dir = dir
+	return []lead{l, other}
 }
 
 // settingsNames are files of a folder that tell package runners and build tools what
@@ -433,78 +558,96 @@ func (c *cover) settings() {
 	}
 }
 
-// walk covers the files of a folder.
-func (c *cover) walk(f coveredFolder, dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			c.tooMany("has a folder that cannot be read")
-		}
+// addFolder covers the files of a folder.
+func (c *cover) addFolder(f coveredFolder) {
+	content := c.look.content(f, func() *folderContent {
+		content := new(folderContent)
+		c.walk(content, f, f.dir)
+		return content
+	})
+	if content.unbounded != "" {
+		c.tooMany(content.unbounded)
 		return
 	}
+	for _, link := range content.links {
+		if !c.inside(link) {
+			c.folder(link, lead{name: link, code: true})
+		}
+	}
+	for _, file := range content.files {
+		if c.named[file.path] == "" && !c.unopened[file.path] {
+			c.add(f, file)
+		}
+	}
+	for _, l := range content.leaving(c) {
+		c.follow(l)
+	}
+}
+
+// walk goes through a folder, as far as there is room.
+func (c *cover) walk(into *folderContent, f coveredFolder, dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		into.unbounded = "has a folder that cannot be read"
+	}
 	for _, e := range entries {
-		if c.entries++; c.entries > mostEntries {
-			c.tooMany(fmt.Sprintf("has more than %d files and folders", mostEntries))
+		if into.entries++; into.entries > mostEntries {
+			into.unbounded = fmt.Sprintf("has more than %d files and folders", mostEntries)
 		}
 		path := filepath.Join(dir, e.Name())
-		if c.unbounded != "" || c.skipped[path] || slices.Contains(versionControl, e.Name()) {
+		if into.unbounded != "" || c.skipped[path] || slices.Contains(versionControl, e.Name()) {
 			continue
 		}
 		info, err := os.Stat(path) // what a link leads to
 		switch {
 		case err != nil:
 		case info.IsDir() && e.Type()&fs.ModeSymlink != 0:
-			if real, err := filepath.EvalSymlinks(path); err == nil && !c.inside(real) {
-				c.folder(real, lead{name: path, code: true})
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				into.links = append(into.links, real)
 			}
 		case info.IsDir():
 			if locks, ok := installed(path); ok {
 				for _, lock := range locks {
-					c.add(f, lock)
+					if info, err := os.Stat(lock); err == nil {
+						c.read(into, lock, info)
+					}
 				}
-			} else if !f.flat && !slices.ContainsFunc(c.roots, func(r string) bool { return r == path }) {
-				c.walk(f, path)
+			} else if !f.flat {
+				c.walk(into, f, path)
 			}
 		case info.Mode().IsRegular():
-			c.add(f, path)
+			c.read(into, path, info)
 		}
 	}
 }
 
 var versionControl = []string{".git", ".hg", ".svn"}
 
+func (c *cover) read(into *folderContent, path string, info fs.FileInfo) {
+	if into.bytes += info.Size(); len(into.files) >= mostFiles || into.bytes > mostBytes {
+		into.unbounded = tooLarge
+		return
+	}
+	into.files = append(into.files, folderFile{path, c.sums.of(path), isMade(path)})
+}
+
+var tooLarge = fmt.Sprintf("has more than %d files or %d MB", mostFiles, mostBytes>>20)
+
 // add covers one file of a folder.
-func (c *cover) add(f coveredFolder, path string) {
-	if c.named[path] != "" || c.unopened[path] {
+func (c *cover) add(f coveredFolder, file folderFile) {
+	if c.bytes += file.sum.size; len(c.walked) >= mostFiles || c.bytes > mostBytes {
+		c.tooMany(tooLarge)
 		return
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return
-	}
-	if c.bytes += info.Size(); len(c.walked) >= mostFiles || c.bytes > mostBytes {
-		c.tooMany(fmt.Sprintf("has more than %d files or %d MB", mostFiles, mostBytes>>20))
-		return
-	}
-	sum := c.sums.of(path)
-	if sum.data {
-		c.bytes -= info.Size()
-		return
-	}
-	w := walkedFile{path: path, hash: sum.hash, inside: c.inside(path), made: isMade(path)}
+	w := walkedFile{path: file.path, hash: file.sum.hash, inside: c.inside(file.path), made: file.made}
 	if w.group = f.name; w.group == "" {
-		rel, _ := filepath.Rel(f.dir, path)
+		rel, _ := filepath.Rel(f.dir, file.path)
 		first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/")
 		if w.group = first; deeper {
 			w.group += "/"
 		}
 	}
 	c.walked = append(c.walked, w)
-	for _, name := range sum.leads {
-		if strings.Contains(name, "..") || c.at.os.IsAbs(name) {
-			c.mention(path, name)
-		}
-	}
 }
 
 // parts are what was found, each as a name and a hash of name and content: files
@@ -529,23 +672,18 @@ func (c *cover) parts(h hasher) (outside, inside, made [][2]string) {
 	if c.unbounded != "" {
 		c.walked = nil // as many as there was room for
 	}
-	groups := make(map[string][][]string)
-	kind := func(w walkedFile) string { return fmt.Sprint(w.inside, w.made) + " " + w.group }
+	groups := make(map[walkedFile][]string) // by all but path and hash
 	for _, w := range c.walked {
-		groups[kind(w)] = append(groups[kind(w)], []string{w.path, w.hash})
+		kind := walkedFile{group: w.group, inside: w.inside, made: w.made}
+		groups[kind] = append(groups[kind], w.path+"\x00"+w.hash)
 	}
-	for _, w := range c.walked {
-		files := groups[kind(w)]
-		if files == nil {
-			continue
-		}
-		delete(groups, kind(w))
-		slices.SortFunc(files, func(a, b []string) int { return slices.Compare(a, b) })
-		p := [2]string{w.group, h.sum(files)}
+	for kind, files := range groups {
+		slices.Sort(files)
+		p := [2]string{kind.group, h.sum(files)}
 		switch {
-		case w.made:
+		case kind.made:
 			made = append(made, p)
-		case w.inside:
+		case kind.inside:
 			inside = append(inside, p)
 		default:
 			outside = append(outside, p)

@@ -75,6 +75,8 @@ type Doctor struct {
 	Static bool
 	// Call is a tool to call on every server that got so far, nil for none.
 	Call *Call
+
+	look *oneLook // nil outside of Check
 }
 
 // Which says what to look at. The zero value is everything.
