@@ -107,7 +107,9 @@ func handedOnBy(s *clientconfig.Server) []string {
 			return
 		}
 		for _, r := range s.Client.References(part, v.Text) {
-			names = append(names, r.Name)
+			if !strings.EqualFold(r.Name, "PATH") { // which every server gets
+				names = append(names, r.Name)
+			}
 		}
 	}
 	refer("command", s.Command)

@@ -30,7 +30,7 @@ func TestAFixThatStartsSomethingNewNeedsAPerson(t *testing.T) {
 
 		{"a command and its arguments", `{"command": "npx -y x"}`, `{"command": "npx", "args": ["-y", "x"]}`, false},
 		{"arguments in one text", `{"command": "npx", "args": "-y x --name 'a b'"}`, `{"command": "npx", "args": ["-y", "x", "--name", "a b"]}`, false},
-		{"the same program by its path", `{"command": "npx", "args": ["x"]}`, `{"command": "/home/u/.nvm/bin/npx", "args": ["x"], "env": {"PATH": "/home/u/.nvm/bin:/bin"}}`, false},
+		{"the same program by its path", `{"command": "npx", "args": ["x"]}`, `{"command": "/home/u/.nvm/bin/npx", "args": ["x"], "env": {"PATH": "/home/u/.nvm/bin:${PATH}"}}`, false},
 		{"a program of that name in the project", `{"command": "npx", "args": ["x"]}`, `{"command": "PROJECT/npx", "args": ["x"]}`, true},
 		{"a switch", `{"command": "npx", "args": ["x"]}`, `{"command": "npx", "args": ["-y", "x"]}`, false},
 		{"a bound on a version", `{"command": "uvx", "args": ["x"]}`, `{"command": "uvx", "args": ["--with", "mcp<2", "--python", "3.12", "x"]}`, false},
