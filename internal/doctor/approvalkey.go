@@ -73,8 +73,8 @@ func (d *Doctor) approvalKeyIn(look *oneLook, s *clientconfig.Server, f *clientc
 	} else {
 		c = &cover{}
 	}
-	k := approvalKey{entry: h.sum(what), unbounded: c.unbounded, envFiles: c.envFiles}
 	outside, inside, made := c.parts(h)
+	k := approvalKey{entry: h.sum(what), unbounded: c.unbounded, envFiles: c.envFiles}
 	k.base = h.sum([]any{k.entry, outside})
 	k.code = h.sum([]any{k.base, inside, c.unbounded})
 	k.hash = h.sum([]any{k.code, made})

@@ -116,26 +116,42 @@ var installedPlaces = []string{
 }
 
 // installed are the files that say what is installed in a folder for packages, which is
-// too much to be covered itself; not ok for any other folder.
+// too much to be covered itself; not ok for any other folder, and for one without such a
+// file.
 func installed(dir string) (locks []string, ok bool) {
-	switch filepath.Base(dir) {
-	case "node_modules":
-		for _, name := range []string{".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".pnpm/lock.yaml"} {
-			locks = append(locks, filepath.Join(dir, filepath.FromSlash(name)))
-		}
-		return locks, true
-	case "venv", ".venv", "env", ".env", "virtualenv", ".virtualenv":
-		if _, err := os.Stat(filepath.Join(dir, "pyvenv.cfg")); err != nil {
-			return nil, false
-		}
-		locks = append(locks, filepath.Join(dir, "pyvenv.cfg"))
-		for _, pattern := range []string{"lib/python*/site-packages/*.pth", "lib/python*/site-packages/*customize.py", "Lib/site-packages/*.pth", "Lib/site-packages/*customize.py"} {
-			found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+	find := func(dir string, patterns ...string) {
+		for _, pattern := range patterns {
+			found, _ := filepath.Glob(filepath.Join(escapeGlob(dir), filepath.FromSlash(pattern)))
 			locks = append(locks, found...)
 		}
-		return locks, true
 	}
-	return nil, false
+	switch filepath.Base(dir) {
+	case "node_modules":
+		find(dir, ".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".pnpm/lock.yaml")
+		find(filepath.Dir(dir), "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
+	case "venv", ".venv", "env", ".env", "virtualenv", ".virtualenv":
+		find(dir, "pyvenv.cfg")
+		if locks == nil {
+			return nil, false
+		}
+		for _, packages := range []string{"lib/python*/site-packages/", "Lib/site-packages/"} {
+			find(dir, packages+"*.pth", packages+"*customize.py", packages+"*.dist-info/RECORD")
+		}
+	}
+	return locks, locks != nil
+}
+
+// isInstalledPackage: a path leads into a folder that installed takes for one.
+func isInstalledPackage(path string) bool {
+	return strings.Contains(filepath.ToSlash(path), "/node_modules/") || strings.Contains(filepath.ToSlash(path), "/site-packages/")
+}
+
+// escapeGlob makes a path of a pattern stand for itself.
+func escapeGlob(path string) string {
+	if filepath.Separator != '/' {
+		return path // nothing can be escaped there
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // dataEndings are those of files that servers write while they run.
@@ -194,8 +210,12 @@ func isBinary(path string) bool {
 	defer f.Close()
 	var head [4]byte
 	n, _ := f.ReadAt(head[:], 0)
-	return slices.ContainsFunc([]string{"\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "MZ"}, func(magic string) bool {
-		return strings.HasPrefix(string(head[:n]), magic)
+	return isMachineCode(head[:n])
+}
+
+func isMachineCode(head []byte) bool {
+	return slices.ContainsFunc([]string{"\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "MZ\x90\x00"}, func(magic string) bool {
+		return bytes.HasPrefix(head, []byte(magic))
 	})
 }
 
@@ -210,14 +230,13 @@ type fileSums struct {
 type fileSum struct {
 	hash  string
 	leads []string // what could be paths in it
+	many  bool     // there are more than could be followed
 	size  int64
 	time  time.Time
 }
 
-const (
-	mostLeads = 500
-	leadsIn   = 1 << 20 // of a larger file nobody knows what it mentions
-)
+// mostLeads is how many paths that leave its folder a file may mention.
+const mostLeads = 2000
 
 // settled is how long a file has to be as it is before its time is enough to know it
 // again: two changes in a row may have the same time.
@@ -265,7 +284,7 @@ func readSum(path string) fileSum {
 		sum.hash = "large"
 		return sum
 	}
-	head, err := io.ReadAll(io.LimitReader(io.TeeReader(f, h), leadsIn))
+	text, err := io.ReadAll(io.LimitReader(io.TeeReader(f, h), mostBytes))
 	if err == nil {
 		_, err = io.Copy(h, io.LimitReader(f, mostNamedBytes))
 	}
@@ -273,8 +292,8 @@ func readSum(path string) fileSum {
 		return fileSum{hash: "unreadable"}
 	}
 	sum.hash = hex.EncodeToString(h.Sum(nil))
-	if sum.size <= leadsIn && !isDocument(path) && bytes.IndexByte(head[:min(len(head), 8000)], 0) < 0 {
-		sum.leads = leadsOf(string(head))
+	if !isMachineCode(text) {
+		sum.leads, sum.many = leadsOf(string(text))
 	}
 	return sum
 }
@@ -284,18 +303,26 @@ func isDocument(path string) bool {
 	return slices.Contains([]string{".md", ".rst", ".adoc", ".html", ".svg"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// leadsOf are the words of a file that look like paths.
-func leadsOf(text string) []string {
-	var leads []string
+// leadsOf are the words of a file that look like paths: those that may lead somewhere
+// else, and some of the others. many says that there are more of the first.
+func leadsOf(text string) (leads []string, many bool) {
+	const mostOthers = 500
 	seen := make(map[string]bool)
+	leaving, others := 0, 0
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"'`;|&()<>{}[],=:#!?*$\\", r) }) {
-		if len(w) > 1024 || !strings.ContainsAny(w, "/.") || seen[w] || strings.HasPrefix(w, "//") {
+		if len(w) < 2 || len(w) > 1024 || !strings.ContainsAny(w, "/.") || seen[w] || strings.HasPrefix(w, "//") {
 			continue
 		}
-		seen[w] = true
-		if leads = append(leads, w); len(leads) >= mostLeads {
-			break
+		if strings.Contains(w, "..") || strings.Count(w, "/") > 1 && w[0] == '/' || strings.Contains(w, "node_modules/") {
+			leaving++
+		} else if others++; others > mostOthers {
+			continue
 		}
+		if leaving > mostLeads {
+			return leads, true
+		}
+		seen[w] = true
+		leads = append(leads, w)
 	}
-	return leads
+	return leads, false
 }

@@ -58,6 +58,12 @@ func consentCases() []consentCase {
 		{name: "what a script sources", command: words("sh start.sh"), files: map[string]string{"start.sh": ". ./lib/util\n", "lib/util": inShell}, change: "lib/util"},
 		{name: "what a script sources beside the project", command: words("sh start.sh"),
 			files: map[string]string{"start.sh": "exec sh ../lib/run\n", "../lib/run": inShell}, change: "../lib/run"},
+		{name: "what a script runs in the folder above", command: words("sh start.sh"),
+			files: map[string]string{"start.sh": "cd ..\nexec sh run\n", "../run": inShell}, change: "../run"},
+		{name: "a script that mentions many files", command: words("sh start.sh"),
+			files: map[string]string{"start.sh": manyFiles() + "exec sh ../lib/run\n", "../lib/run": inShell}, change: "../lib/run"},
+		{name: "code with the name of data", command: words("sh start.sh"), files: map[string]string{"start.sh": ". ./app.db\n", "app.db": inShell}, change: "app.db"},
+		{name: "code in the file of a client", command: words("sh start.sh"), files: map[string]string{"start.sh": ". ./opencode.json\n", "opencode.json": inShell}, change: "opencode.json"},
 		{name: "BASH_ENV", command: []string{"bash", "-c", "true"}, env: map[string]string{"BASH_ENV": "./rc"}, files: map[string]string{"rc": inShell}, change: "rc"},
 		{name: "a folder in the PATH", command: words("mytool"), env: map[string]string{"PATH": "bin:$PATH"},
 			files: map[string]string{"bin/mytool": "#!/bin/sh\n" + inShell}, change: "bin/mytool"},
@@ -90,6 +96,11 @@ func consentCases() []consentCase {
 		{name: "a lock file", command: words("node server.js"),
 			files:  map[string]string{"server.js": strings.Replace(inNode, "MARK", "first", 1), "package-lock.json": `{"MARK": 1}`, "node_modules/a/index.js": ""},
 			change: "package-lock.json", needs: node, inert: true},
+		{name: "packages without a lock file", command: words("node server.js"),
+			files: map[string]string{"server.js": "require('dep')", "node_modules/dep/index.js": inNode}, change: "node_modules/dep/index.js", needs: node},
+		{name: "a package by its path", command: words("node server.js"),
+			files:  map[string]string{"server.js": "require('./node_modules/dep/x.js')", "package-lock.json": "{}", "node_modules/dep/x.js": inNode},
+			change: "node_modules/dep/x.js", needs: node},
 		{name: "python", command: words("python3 server.py"), files: map[string]string{"server.py": inPython}, change: "server.py", needs: python},
 		{name: "a module of python", command: words("python3 server.py"), files: map[string]string{"server.py": "import code_of_ours\n", "code_of_ours.py": inPython}, change: "code_of_ours.py", needs: python},
 		{name: "python beside the project", command: words("python3 ../lib/server.py"), files: map[string]string{"../lib/server.py": inPython}, change: "../lib/server.py", needs: python},
@@ -106,6 +117,15 @@ func consentCases() []consentCase {
 		{name: "a module of perl", command: words("perl -Ilib -MOurs -e1"), files: map[string]string{"lib/Ours.pm": "package Ours;\n" + inPerl}, change: "lib/Ours.pm", needs: perl},
 		{name: "java", command: words("java Server.java"), files: map[string]string{"Server.java": inJava}, change: "Server.java", needs: []string{"java"}, alone: true},
 	}
+}
+
+// manyFiles is more than anybody wants to follow.
+func manyFiles() string {
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, "# lib/a%d.js\n", i)
+	}
+	return b.String()
 }
 
 func words(line string) []string { return strings.Fields(line) }
@@ -150,8 +170,12 @@ func TestAnApprovalCoversWhatWillRun(t *testing.T) {
 	t.Run("cases", func(t *testing.T) {
 		for i, c := range consentCases() {
 			for j, w := range consentWrappers {
-				// Interpreters are slow to start: each is put behind some of the wrappers.
-				if len(c.needs) > 0 && (c.alone || (i+j)%3 != 0) && w.name != "by itself" {
+				// Not each behind every wrapper: interpreters are slow to start.
+				every := 2
+				if len(c.needs) > 0 {
+					every = 3
+				}
+				if (c.alone || (i+j)%every != 0) && w.name != "by itself" {
 					continue
 				}
 				t.Run(c.name+"/"+w.name, func(t *testing.T) {
@@ -260,7 +284,7 @@ func (r *consentRoom) writeEntry(t *testing.T, mark string) {
 func (r *consentRoom) play(t *testing.T) {
 	look := func() *Case {
 		t.Helper()
-		cases := r.Check(t.Context(), Which{}, nil).Cases
+		cases := r.Check(t.Context(), Which{Clients: []string{"claude-code", "vscode"}}, nil).Cases
 		if len(cases) != 1 {
 			t.Fatalf("%d cases, want one", len(cases))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,7 +116,8 @@ func (o *oneLook) content(f coveredFolder, read func() *folderContent) *folderCo
 // folderContent is what is in a folder that is covered.
 type folderContent struct {
 	files     []folderFile
-	links     []string // folders elsewhere
+	links     []string        // folders elsewhere
+	left      map[string]bool // names of files that are left out
 	entries   int
 	bytes     int64
 	unbounded string
@@ -130,8 +132,8 @@ type folderFile struct {
 	made bool
 }
 
-// leaving are the paths in the files of a folder that lead out of the project to
-// something that is there.
+// leaving are the paths in the files of a folder that lead out of the project, or to
+// what is left out of it, and to something that is there.
 func (content *folderContent) leaving(c *cover) []lead {
 	content.mutex.Lock()
 	defer content.mutex.Unlock()
@@ -141,12 +143,16 @@ func (content *folderContent) leaving(c *cover) []lead {
 		return found
 	}
 	for _, file := range content.files {
+		if isDocument(file.path) {
+			continue
+		}
 		for _, name := range file.sum.leads {
-			if !strings.Contains(name, "..") && !c.at.os.IsAbs(name) {
+			left := content.left[path.Base(name)]
+			if !left && !strings.Contains(name, "..") && !c.at.os.IsAbs(name) && !strings.Contains(name, "node_modules/") {
 				continue
 			}
 			for _, l := range mentions(file.path, name, c.at.dir) {
-				if path, info := c.find(l); info != nil && !c.inside(path) {
+				if file, info := c.find(l); info != nil && (!c.inside(file) || c.leftOut(file)) {
 					found = append(found, l)
 				}
 			}
@@ -429,7 +435,7 @@ func (c *cover) file(path string, l lead) {
 	switch {
 	case !inside && isInstalled(path):
 		return
-	case inside && l.mention:
+	case inside && l.mention && !c.leftOut(path):
 		c.mentioned[path] = l.name
 		return
 	case inside && c.isData(path, l):
@@ -446,7 +452,7 @@ func (c *cover) file(path string, l lead) {
 	c.named[path], c.written[path] = l.name, l.value
 	c.queue = append(c.queue, path)
 	switch {
-	case inside && !c.fetches && !c.skipped[path]:
+	case inside && !c.fetches:
 		c.whole = true
 	case !inside && !l.abs: // what lies beside it can be imported
 		c.folder(filepath.Dir(path), lead{name: filepath.ToSlash(filepath.Dir(l.name)), code: true, mention: l.mention})
@@ -472,7 +478,7 @@ func (c *cover) folder(dir string, l lead) {
 		return
 	case !l.code && !(c.runsFiles && !l.abs): // data, as far as can be told
 		return
-	case l.mention && (l.abs || above): // a path that is only passed by
+	case l.mention && (l.abs || above && !c.isParent(dir)): // a path that is only passed by
 		return
 	}
 	if !slices.ContainsFunc(c.folders, func(f coveredFolder) bool { return f.dir == dir || !f.flat && isBelow(f.dir, dir) }) {
@@ -480,9 +486,18 @@ func (c *cover) folder(dir string, l lead) {
 	}
 }
 
+// isParent: the folder around the project, if that is a place for one user's files.
+func (c *cover) isParent(dir string) bool {
+	info := c.look.stat(dir)
+	return info != nil && info.Mode().Perm()&0o002 == 0 && slices.ContainsFunc(c.roots, func(r string) bool { return filepath.Dir(r) == dir })
+}
+
 func (c *cover) inside(path string) bool {
 	return slices.ContainsFunc(c.roots, func(r string) bool { return path == r || isBelow(r, path) })
 }
+
+// leftOut: a file of the project that is not covered unless something names it.
+func (c *cover) leftOut(path string) bool { return c.skipped[path] || isInstalledPackage(path) }
 
 func (c *cover) tooMany(why string) {
 	if c.unbounded == "" {
@@ -502,7 +517,11 @@ func (c *cover) settle() {
 		case len(c.queue) > 0:
 			path := c.queue[0]
 			c.queue = c.queue[1:]
-			for _, name := range c.sums.of(path).leads {
+			sum := c.sums.of(path)
+			if sum.many {
+				c.tooMany("mentions more than can be looked at")
+			}
+			for _, name := range sum.leads {
 				for _, l := range mentions(path, name, c.at.dir) {
 					c.follow(l)
 				}
@@ -546,11 +565,22 @@ var settingsNames = strings.Fields(`.npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pac
 	.tool-versions .mise.toml mise.toml .envrc Gemfile Gemfile.lock .bundle/config Cargo.toml Cargo.lock .cargo/config.toml go.mod go.sum go.work
 	composer.json composer.lock global.json NuGet.config nuget.config .config/dotnet-tools.json`)
 
+// settingsNamed are names that many tools have for a file in which they look for more.
+var settingsNamed = pattern(`^(?:\..*rc(?:\..*)?|.*\.config\.[a-z]+|.*\.toml)$`)
+
 func (c *cover) settings() {
 	for _, dir := range append(slices.Clone(c.roots), c.at.dir) {
-		for _, name := range settingsNames {
+		names := slices.Clone(settingsNames)
+		if entries, err := os.ReadDir(dir); err == nil {
+			for _, e := range entries[:min(len(entries), mostFiles)] {
+				if settingsNamed().MatchString(e.Name()) {
+					names = append(names, e.Name())
+				}
+			}
+		}
+		for _, name := range names {
 			path := filepath.Join(dir, filepath.FromSlash(name))
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && c.named[path] == "" {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && c.named[path] == "" && !c.skipped[path] {
 				c.named[path] = name
 				c.queue = append(c.queue, path)
 			}
@@ -595,6 +625,12 @@ func (c *cover) walk(into *folderContent, f coveredFolder, dir string) {
 			into.unbounded = fmt.Sprintf("has more than %d files and folders", mostEntries)
 		}
 		path := filepath.Join(dir, e.Name())
+		if c.skipped[path] {
+			if into.left == nil {
+				into.left = make(map[string]bool)
+			}
+			into.left[e.Name()] = true
+		}
 		if into.unbounded != "" || c.skipped[path] || slices.Contains(versionControl, e.Name()) {
 			continue
 		}
@@ -628,7 +664,11 @@ func (c *cover) read(into *folderContent, path string, info fs.FileInfo) {
 		into.unbounded = tooLarge
 		return
 	}
-	into.files = append(into.files, folderFile{path, c.sums.of(path), isMade(path)})
+	file := folderFile{path, c.sums.of(path), isMade(path)}
+	if file.sum.many && !isDocument(path) {
+		into.unbounded = "mentions more than can be looked at"
+	}
+	into.files = append(into.files, file)
 }
 
 var tooLarge = fmt.Sprintf("has more than %d files or %d MB", mostFiles, mostBytes>>20)
