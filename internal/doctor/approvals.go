@@ -35,7 +35,7 @@ type Approvals struct {
 	// once is until when a command may be started that is asked about every time.
 	once map[string]time.Time
 
-	secret func() []byte
+	secret []byte // nil before it was read or made
 	sums   fileSums
 }
 
@@ -57,15 +57,6 @@ const onceLasts = 5 * time.Minute
 // shortHash is how much of a hash a person has to type. Approving by it is safe
 // because the whole hash is looked up among those that were shown.
 const shortHash = 12
-
-// Approved reports whether a person has agreed to the command with this hash, which
-// has to be whole.
-func (a *Approvals) Approved(hash string) bool {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	lines, err := a.read()
-	return err == nil && len(hash) == hex.EncodedLen(sha256.Size) && lines[hash].word == wordApproved
-}
 
 // allows reports whether what a key stands for may be started now.
 func (a *Approvals) allows(k approvalKey) bool {
@@ -329,9 +320,9 @@ func (a *Approvals) key() []byte {
 		if err != nil {
 			key = newKey()
 		}
-		a.secret = func() []byte { return key }
+		a.secret = key
 	}
-	return a.secret()
+	return a.secret
 }
 
 func newKey() []byte {

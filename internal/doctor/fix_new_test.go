@@ -68,6 +68,17 @@ func TestAFixThatStartsSomethingNewNeedsAPerson(t *testing.T) {
 	}
 }
 
+func TestAnEntryIsMovedToWhereItIsReadByAPersonAlone(t *testing.T) {
+	d := ward(t, map[string]string{"~/.claude/settings.json": `{"mcpServers": {"s": {"command": "true"}}}`, "~/.claude.json": `{}`}, healthy)
+	c := d.Check(t.Context(), Which{}, nil).Cases[0]
+	if c.Cause == nil || len(c.Cause.Fixes) == 0 || c.Cause.Fixes[0].Name != "move_entry" {
+		t.Fatalf("got %+v", c)
+	}
+	if !c.Cause.Fixes[0].NeedsPerson() {
+		t.Error("an agent can have something started that its client has never read")
+	}
+}
+
 func TestTheDiffOfALinkSaysThatItIsNotWritten(t *testing.T) {
 	d := ward(t, map[string]string{"~/private.json": `{"mcpServers": {},}`}, nil)
 	outside := filepath.Join(d.System.Home, "private.json")
