@@ -329,17 +329,18 @@ func resolve(path string, create bool) (string, error) {
 // within is the folder of the project that a file belongs to, "" for one of the user's
 // own.
 func (f *File) within() string {
-	for _, p := range f.Places {
-		if p.Scope != "project" || strings.HasPrefix(p.Path, "~") || strings.HasPrefix(p.Path, "$") || filepath.IsAbs(p.Path) {
-			return ""
-		}
-		dir := f.Path
-		for range strings.Split(p.Path, "/") {
-			dir = filepath.Dir(dir)
-		}
-		return dir
+	if len(f.Places) == 0 {
+		return ""
 	}
-	return ""
+	p := f.Places[0]
+	if p.Scope != "project" || strings.HasPrefix(p.Path, "~") || strings.HasPrefix(p.Path, "$") || filepath.IsAbs(p.Path) {
+		return ""
+	}
+	dir := f.Path
+	for range strings.Split(p.Path, "/") {
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // LeavesProject is where a file of a project leads to if a symbolic link takes it out of
