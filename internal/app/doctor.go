@@ -74,4 +74,4 @@ func Self() (string, error) {
 // Adopt makes us the parent of whatever the servers that we start leave behind, and
 // returns what ends it, to be called when none of them is needed any more. It is only
 // for a program that has no other children; see upstream.Reaper.
-func Adopt() (end func()) { return upstream.NewReaper(false).End }
+func Adopt() (end func()) { return upstream.NewReaper(false).EndAll }

@@ -27,6 +27,7 @@ type selection struct {
 	static          bool
 	timeout         time.Duration
 	approve         []string
+	folder          bool
 }
 
 func (o *selection) register(p *program, c *cobra.Command, starts bool) {
@@ -47,6 +48,7 @@ func (o *selection) startFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.as, "as", "", "start every server the way the client with this `ID` would")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "longest `TIME` for one server to start and list its tools")
 	flags.StringSliceVar(&o.approve, "approve", nil, "start the command of a project file that has this `HASH`")
+	flags.BoolVar(&o.folder, "folder", false, "with --approve: trust the project's files, too, however they change later")
 }
 
 func clientIDs() []string {
@@ -95,16 +97,33 @@ func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
 	if err != nil {
 		return nil, view{}, err
 	}
+	v := view{p.screen(), d.System.Home, project, o}
+	return d, v, v.approve(d)
+}
+
+// approve remembers what was approved by its hash.
+func (v view) approve(d *doctor.Doctor) error {
+	o := v.asked
+	if o.folder && len(o.approve) == 0 {
+		return misused("--folder goes with --approve")
+	}
 	for _, hash := range o.approve {
-		err := d.Approvals.Approve(hash)
+		approve := d.Approvals.Approve
+		if o.folder {
+			approve = d.Approvals.ApproveFolder
+		}
+		err := approve(hash)
 		if errors.Is(err, doctor.ErrNoHash) {
-			return nil, view{}, misused("--approve: %v", err)
+			return misused("--approve: %v", err)
 		}
 		if err != nil {
-			return nil, view{}, err
+			return err
 		}
 	}
-	return d, view{p.screen(), d.System.Home, project, o}, nil
+	if o.folder {
+		v.notef("The files of %s are trusted for this command: later changes of them are run without a question.\n", v.path(v.project))
+	}
+	return nil
 }
 
 // projectFolder is what --project says, "" being the folder we are in.
@@ -212,7 +231,11 @@ func (v view) askPending(d *doctor.Doctor, r *doctor.Report) []string {
 			continue
 		}
 		v.notef("%s wants to start, for %s:\n    %s\n", v.place(c.At), clientOf(c), plain(c.Runs))
-		if !v.ask("Start it, now and from now on?") {
+		question := "Start it, now and from now on?"
+		if c.EveryTime {
+			question = "Start it this time?"
+		}
+		if !v.ask(question) {
 			continue
 		}
 		if err := d.Approvals.Approve(c.Approve); err != nil {

@@ -99,6 +99,7 @@ var ownKinds = map[string]kindWords{
 	kindDeprecated:           {"The registry of MCP servers says that this one should not be used any more.", "look at what its makers recommend instead"},
 	kindSlow:                 {"The server works, but needs longer to start than its client waits.", "give it more time in the client's own setting for it, or install its package so that it is not fetched at each start"},
 	kindScriptMissing:        {"The program is there, but not the script that it is told to run.", "correct the path"},
+	kindDependsOnFolder:      {"A relative path in an entry of your own leads to another file in every folder that the client is opened in.", "write the absolute path, or name the folder with cwd"},
 	kindCwdMissing:           {"The working folder of the entry does not exist.", "correct the path, or make the folder"},
 	kindWindowsShim:          {"On Windows npx and its like are scripts, which this client cannot start by themselves.", "mcpmend heal puts cmd /c before it"},
 	kindNpxWithoutYes:        {"npx may ask before it fetches a package, and nobody can answer.", "mcpmend heal adds -y"},

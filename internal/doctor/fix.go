@@ -22,13 +22,6 @@ type fixKind struct {
 	doc string
 }
 
-// NeedsPerson reports whether nobody but a person may agree to the fix, and no
-// program in their name: a secret goes where it has not been, or code is fetched
-// that has not run here.
-func (f Fix) NeedsPerson() bool {
-	return slices.Contains([]string{"reference_same_name", "reference_other_name", "docker_pass_env", "lower_case_package"}, f.Name)
-}
-
 // fixKinds are all fixes that there are, in the order of the ladder. docs/FIXES.md is
 // made of it.
 var fixKinds = []fixKind{
@@ -216,6 +209,7 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"resolve.permission_denied":      notExecutable,
 	"resolve.script_missing":         scriptMissing,
 	"resolve.cwd_missing":            folderMissing,
+	"resolve.depends_on_folder":      dependsOnFolder,
 	"resolve.windows_shim":           windowsShim,
 	"resolve.npx_without_yes":        npxWithoutYes,
 	"resolve.docker_detached":        dockerDetached,

@@ -180,6 +180,18 @@ func scriptMissing(_ context.Context, t *treatment) []Fix {
 	return or(t.fix("script_path", Ask, fmt.Sprintf("use %s, which is there", near[0]), t.setValue(t.server.Args[i], near[0])), byHand)
 }
 
+// dependsOnFolder: which folder was meant is known to the user alone.
+func dependsOnFolder(_ context.Context, t *treatment) []Fix {
+	does := fmt.Sprintf("write the absolute path at %s", t.where())
+	if path := t.f.pieces.Path; t.fileExists(path) {
+		does += fmt.Sprintf(", which is %s if you mean the one in this folder", path)
+	}
+	if t.client.Entry.Cwd != "" {
+		does += fmt.Sprintf("; or name the folder under %q", t.client.Entry.Cwd)
+	}
+	return []Fix{never("by_hand", "", "%s", does)}
+}
+
 // nearFiles are files that a missing one may have become: the same name with
 // another ending of the same language, or in a folder that builds go to.
 func (t *treatment) nearFiles(missing string) []string {

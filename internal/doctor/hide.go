@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,7 +26,19 @@ func DiffOf(before, after *clientconfig.File) Diff {
 	if after != nil {
 		path, now, files = after.Path, string(after.Bytes()), append(files, after)
 	}
-	return hiddenDiff(hiderOf(nil, files...), path, old, now)
+	d := hiddenDiff(hiderOf(nil, files...), path, old, now)
+	if before != nil {
+		d.sayLink(before)
+	}
+	return d
+}
+
+// sayLink adds to a diff that its file is a link out of the project, so that nothing
+// will be written.
+func (d *Diff) sayLink(f *clientconfig.File) {
+	if target := f.LeavesProject(); target != "" && d.Text != "" {
+		d.Text = fmt.Sprintf("# not written: %s leads to %q, outside of the project\n", d.File, target) + d.Text
+	}
 }
 
 // hiddenDiff hides in the whole and not line by line: a flag and its value may

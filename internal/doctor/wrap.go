@@ -52,7 +52,7 @@ func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 		w.Reason = "the entry is gone"
 		return w
 	}
-	if d.fingerprint(s, f) != d.fingerprint(c.server, c.file) || d.needsApproval(s, f) {
+	if d.approvalKey(s, f).hash != d.approvalKey(c.server, c.file).hash || d.needsApproval(s, f) {
 		w.Reason = "has changed in the meantime; look at it again"
 		return w
 	}
