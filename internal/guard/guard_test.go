@@ -58,6 +58,9 @@ func serve(how string) {
 		}
 		switch m.Method() {
 		case "initialize":
+			if how == "dies greeting" {
+				os.Exit(7)
+			}
 			reply(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}`)
 		case "tools/list":
 			reply(fmt.Sprintf(`{"tools":[{"name":"die","inputSchema":%s},{"name":"die_idem","inputSchema":{},"annotations":{"readOnlyHint":true}},{"name":"echo","inputSchema":%[1]s,"annotations":{"readOnlyHint":true}}]}`, schema))
@@ -458,6 +461,16 @@ func TestEveryCallSettlesInTimeWhileTheServerKeepsDying(t *testing.T) {
 			}
 		case <-time.After(10 * time.Second):
 			t.Fatalf("%d of %d calls were never settled", calls-n, calls)
+		}
+	}
+}
+
+func TestAServerThatDiesInTheHandshakeIsNotWaitedForThroughItsPause(t *testing.T) {
+	c := newClient(t, "dies greeting", Options{})
+	for range 3 { // the first one starts it a few times, the others find it paused
+		r := c.do("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
+		if r.Fault == nil || !strings.Contains(string(r.Msg.Raw), "exit code 7") {
+			t.Errorf("got %s, want the cause", r.Msg.Raw)
 		}
 	}
 }

@@ -161,6 +161,9 @@ func (x *exchange) whole(resp *http.Response) *fault.Fault {
 	if err != nil {
 		return p.broken(resp, "the reply broke off", body, err)
 	}
+	if resp.StatusCode == http.StatusAccepted && len(body) == 0 && x.awaitAside() {
+		return nil
+	}
 	messages, err := parseAll(body)
 	if err != nil {
 		if mediaType(resp.Header) == typeJSON && len(body) > 0 {
@@ -177,6 +180,23 @@ func (x *exchange) whole(resp *http.Response) *fault.Fault {
 		return p.broken(resp, "the answer holds no reply to the request", body, nil)
 	}
 	return nil
+}
+
+// awaitAside waits for a reply that the server sends over the stream for what belongs
+// to no call, as some do. It reports false when there is no such stream, or it is over.
+func (x *exchange) awaitAside() bool {
+	x.link.mu.Lock()
+	aside := x.link.aside
+	x.link.mu.Unlock()
+	if x.modern || aside == nil {
+		return false
+	}
+	x.f.started.Store(true)
+	select {
+	case <-x.ctx.Done(): // with the reply, or because it was given up
+	case <-aside:
+	}
+	return x.f.settled.Load()
 }
 
 // readBody reads a body whole. The length that the peer promises is believed only

@@ -259,14 +259,19 @@ func (s *Server) Kick() {
 }
 
 // turn waits until the server may be started, and lets only one start it while it
-// is unwell. The caller must call done with the verdict. stop ends the waiting.
-func (v *vitals) turn(stop <-chan struct{}) (done func(), ok bool) {
+// is unwell. The caller must call done with the verdict. stop ends the waiting; so
+// does a pause of more than patience, which is returned.
+func (v *vitals) turn(stop <-chan struct{}, patience time.Duration) (done func(), pause time.Duration, ok bool) {
 	for {
 		if !v.unwell() {
-			return func() {}, true
+			return func() {}, 0, true
 		}
 		v.mu.Lock()
 		wait := v.pace.allowed(time.Now())
+		if v.starting == nil && wait > patience {
+			v.mu.Unlock()
+			return nil, wait, false
+		}
 		busy, kicked := v.starting, v.kicked
 		if busy == nil && wait == 0 {
 			mine := make(chan struct{})
@@ -277,7 +282,7 @@ func (v *vitals) turn(stop <-chan struct{}) (done func(), ok bool) {
 				v.starting = nil
 				v.mu.Unlock()
 				close(mine)
-			}, true
+			}, 0, true
 		}
 		v.mu.Unlock()
 		var due <-chan time.Time
@@ -291,7 +296,7 @@ func (v *vitals) turn(stop <-chan struct{}) (done func(), ok bool) {
 		case <-due:
 		case <-kicked:
 		case <-stop:
-			return nil, false
+			return nil, 0, false
 		}
 	}
 }

@@ -241,6 +241,7 @@ type httpLink struct {
 	down      *fault.Fault
 	closing   bool
 	attending bool
+	aside     chan struct{}   // closed when the stream for what belongs to no call is over; nil before it is open
 	probing   bool            // a question whether the server lives is under way
 	askedAt   time.Time       // when the last one was asked
 	greeting  <-chan struct{} // closed when notifications/initialized has been delivered

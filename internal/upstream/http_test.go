@@ -567,3 +567,55 @@ func BenchmarkCall(b *testing.B) {
 		}
 	})
 }
+
+// Some servers take every message with 202 and send all replies over the one stream.
+func TestAReplyOverTheSessionsOwnStreamIsTheReply(t *testing.T) {
+	replies, listens := make(chan string, 10), make(chan struct{})
+	s := newWebLegacy(t, func(w http.ResponseWriter, r *http.Request, req webRequest) {
+		if r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusAccepted)
+			replies <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, req.ID)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		close(listens)
+		for {
+			select {
+			case reply := <-replies:
+				fmt.Fprintf(w, "data: %s\n\n", reply)
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	c := webDial(t, wire.Legacy, Spec{URL: s.URL})
+	c.greet()
+	c.session.Attend()
+	webAwait(t, listens, "the stream")
+	for id := 1; id <= 3; id++ {
+		o := c.do(webTool(id, "x", "{}"))
+		for o.Fault != nil && id == 1 { // until we, too, know that there is a stream
+			o = c.do(webTool(id, "x", "{}"))
+		}
+		if o.Fault != nil {
+			t.Errorf("call %d: %v", id, o.Fault)
+		}
+	}
+}
+
+func TestABatchInAnEventIsTakenApart(t *testing.T) {
+	s := newWebLegacy(t, func(w http.ResponseWriter, _ *http.Request, req webRequest) {
+		webEvents(w, `data: [{"jsonrpc":"2.0","method":"notifications/message","params":{}},{"jsonrpc":"2.0","id":`+string(req.ID)+`,"result":{}}]`)
+	})
+	c := webDial(t, wire.Legacy, Spec{URL: s.URL})
+	c.greet()
+	call := c.start(webTool(1, "x", "{}"), nil)
+	if m := call.note(); m.Method() != "notifications/message" {
+		t.Errorf("heard %s", &m)
+	}
+	if o := call.wait(); o.Fault != nil {
+		t.Error(o.Fault)
+	}
+}

@@ -1,6 +1,10 @@
 package upstream
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -43,8 +47,19 @@ func newLivenessStage(t *testing.T, spec Spec) *livenessStage {
 
 func (s *livenessStage) signal(sig syscall.Signal) {
 	s.t.Helper()
-	if err := syscall.Kill(s.server.Seen().PID, sig); err != nil {
+	pid := s.server.Seen().PID
+	if err := syscall.Kill(pid, sig); err != nil {
 		s.t.Fatal(err)
+	}
+	// The last of its threads stops a moment later, and may read until then.
+	for running := sig == syscall.SIGSTOP; running; {
+		running = false
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, thread := range threads {
+			stat, _ := os.ReadFile(thread)
+			_, rest, _ := bytes.Cut(stat, []byte(") "))
+			running = running || !bytes.HasPrefix(rest, []byte("T"))
+		}
 	}
 }
 

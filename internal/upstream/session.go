@@ -263,12 +263,18 @@ func (s *Session) Close() {
 // connect finds a dialect and then passes on what waited. It runs on a goroutine
 // of its own, one at a time.
 func (s *Session) connect() {
-	done, ok := s.server.vitals.turn(s.stop)
-	if !ok {
+	done, pause, ok := s.server.vitals.turn(s.stop, s.patience())
+	var d dialect
+	var flt *fault.Fault
+	switch {
+	case ok:
+		d, flt = s.reach()
+		done()
+	case pause > 0:
+		flt = s.server.paused(pause)
+	default:
 		return // the session ended, and with it whoever waited
 	}
-	d, flt := s.reach()
-	done()
 	s.mu.Lock()
 	if s.state == ended {
 		s.mu.Unlock()
@@ -296,6 +302,33 @@ func (s *Session) connect() {
 		d.attend()
 	}
 	s.flush(d)
+}
+
+// How long calls wait for a start that is put off. A client that introduces itself
+// may give up soon.
+const (
+	startPatience = 30 * time.Second
+	greetPatience = 3 * time.Second
+)
+
+func (s *Session) patience() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waits(wire.MethodInitialize) {
+		return greetPatience
+	}
+	return startPatience
+}
+
+// paused is the fault of a call that would have to wait for so long before the server
+// is started again.
+func (s *Server) paused(wait time.Duration) *fault.Fault {
+	f := &fault.Fault{Evidence: fault.Evidence{Text: "the server could not be started", Moment: fault.WhenIdle}}
+	if cause := s.Health().Cause; cause != nil {
+		*f = *cause
+	}
+	f.Delivery, f.RetryAfter = fault.Unsent, wait
+	return f
 }
 
 // reach gets the session to the server: over the connection it has, if that

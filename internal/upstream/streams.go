@@ -108,6 +108,8 @@ func (s *stream) read(body io.Reader, limit int, take func(wire.Message) error, 
 		switch {
 		case err == nil:
 			err = take(m)
+		case bytes.HasPrefix(bytes.TrimSpace(e.Data), []byte{'['}):
+			err = eachOf(e.Data, take, garbled)
 		case e.Type == "" || e.Type == "message":
 			err = garbled(e.Data, err)
 		default:
@@ -117,6 +119,20 @@ func (s *stream) read(body io.Reader, limit int, take func(wire.Message) error, 
 			return err
 		}
 	}
+}
+
+// eachOf takes the messages of an event that holds a batch.
+func eachOf(data []byte, take func(wire.Message) error, garbled func([]byte, error) error) error {
+	messages, err := parseAll(data)
+	if err != nil {
+		return garbled(data, err)
+	}
+	for _, m := range messages {
+		if err := take(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // follow reads an answer that comes as a stream, over several connections if the
@@ -259,6 +275,14 @@ func (l *httpLink) attend() {
 func (l *httpLink) listenAside() {
 	s := new(stream)
 	opened := false
+	defer func() {
+		l.mu.Lock()
+		if l.aside != nil {
+			close(l.aside)
+			l.aside = nil
+		}
+		l.mu.Unlock()
+	}()
 	for tries, empty := 0, 0; empty < fruitless; tries++ {
 		if tries > 0 && !wait(l.ctx, s.pause(tries-1)) {
 			return
@@ -283,8 +307,13 @@ func (l *httpLink) listenAside() {
 			continue
 		}
 		opened = true
+		l.mu.Lock()
+		if l.aside == nil {
+			l.aside = make(chan struct{})
+		}
+		l.mu.Unlock()
 		since, before := time.Now(), s.events
-		_ = s.read(resp.Body, l.place.limit, l.aside, func([]byte, error) error { return nil })
+		_ = s.read(resp.Body, l.place.limit, l.takeAside, func([]byte, error) error { return nil })
 		_ = resp.Body.Close()
 		if l.ctx.Err() != nil {
 			return
@@ -299,9 +328,9 @@ func (l *httpLink) listenAside() {
 	}
 }
 
-// aside takes a message that arrived outside of any call's answer. Some servers
+// takeAside takes a message that arrived outside of any call's answer. Some servers
 // send replies there too.
-func (l *httpLink) aside(m wire.Message) error {
+func (l *httpLink) takeAside(m wire.Message) error {
 	m.Raw = wire.OneLine(m.Raw)
 	if m.Kind != wire.Response {
 		l.hear(m, nil)
@@ -311,7 +340,7 @@ func (l *httpLink) aside(m wire.Message) error {
 	l.mu.Lock()
 	var x *exchange
 	for f, live := range l.live {
-		if m.HasID() && bytes.Equal(f.msg.ID(), m.ID()) {
+		if m.HasID() && sameID(f.msg.ID(), m.ID()) {
 			x = live
 		}
 	}

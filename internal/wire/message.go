@@ -155,6 +155,7 @@ func (m *Message) classify(version Span) error {
 		return fmt.Errorf("%w: the id is neither string nor number", ErrEnvelope)
 	}
 	hasID := id != nil && string(id) != "null"
+	m.dropNull()
 	hasResult, hasError := m.result.End != 0, m.err.End != 0
 	switch {
 	case m.method.End != 0:
@@ -171,6 +172,20 @@ func (m *Message) classify(version Span) error {
 		return fmt.Errorf("%w: neither request nor response", ErrEnvelope)
 	}
 	return nil
+}
+
+// dropNull takes a null for absent where the other of result and error says something:
+// servers written by hand send both members, as JSON-RPC 1.0 did, and clients read
+// them so.
+func (m *Message) dropNull() {
+	if m.result.End == 0 || m.err.End == 0 {
+		return
+	}
+	if result, err := string(m.at(m.result)), string(m.at(m.err)); err == "null" {
+		m.err = Span{}
+	} else if result == "null" {
+		m.result = Span{}
+	}
 }
 
 func (m *Message) at(s Span) []byte {

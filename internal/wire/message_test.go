@@ -344,3 +344,32 @@ func TestReadingAMessageAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestANullBesideTheOtherMemberIsAbsent(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"result":{"a":1},"error":null}`:    `{"a":1}`,
+		`{"jsonrpc":"2.0","id":1,"result":null,"error":null}`:       `null`,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":1},"result":null}`: ``,
+	} {
+		m, err := Parse([]byte(raw))
+		if err != nil || m.Kind != Response || string(m.Result()) != want || (m.Error() == nil) != (want != "") {
+			t.Errorf("%s: result %q, error %q, %v", raw, m.Result(), m.Error(), err)
+		}
+	}
+	if _, err := Parse([]byte(`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1}}`)); err == nil {
+		t.Error("a message with a result and an error passed")
+	}
+}
+
+func TestIDsAreComparedByValue(t *testing.T) {
+	for _, same := range [][2]string{{"3", "3.0"}, {"3", "3e0"}, {"-1", "-1.0"}, {`"a"`, `"a"`}, {"12345678901234567890", "12345678901234567890"}} {
+		if IDKey([]byte(same[0])) != IDKey([]byte(same[1])) {
+			t.Errorf("%s and %s are told apart", same[0], same[1])
+		}
+	}
+	for _, other := range [][2]string{{"3", `"3"`}, {"3", "3.5"}, {"9007199254740993", "9007199254740992"}, {"12345678901234567890", "12345678901234567891"}} {
+		if IDKey([]byte(other[0])) == IDKey([]byte(other[1])) {
+			t.Errorf("%s and %s are taken for the same", other[0], other[1])
+		}
+	}
+}
