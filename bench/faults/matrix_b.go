@@ -53,7 +53,8 @@ var framingFaults = []Scenario{
 	},
 	{
 		ID: "B05", Title: "log text glued before the reply on its line", Slow: true, Quick: true, Alone: true,
-		Plan: say("2026-11-14 INFO done {{reply}}\n"), Reach: oracle.Partial, Deadline: 8 * time.Second,
+		Plan: say("2026-11-14 INFO done {{reply}}\n"), Reach: oracle.Partial, Deadline: 6 * time.Second,
+		Check: endsByTimeout,
 	},
 	{
 		ID: "B06", Title: "a line of 17 MiB", Slow: true, Alone: true, Reach: oracle.Hopeless, Ops: 8, AtOnce: 4, Deadline: 20 * time.Second,
@@ -81,6 +82,7 @@ var framingFaults = []Scenario{
 			`{"jsonrpc":"2.0","id":987654321,"result":{{result}}}`+"\n",
 			`{"jsonrpc":"2.0","id":null,"result":{{result}}}`+"\n",
 			`{"jsonrpc":"2.0","id":"a stranger","result":{{result}}}`+"\n"),
+		Check: endsByTimeout,
 	},
 	{
 		ID: "B11", Title: "100 replies out of order", Bulk: true, Hits: 100, Quick: true, Reach: oracle.Harmless, Ops: 100, AtOnce: 100,
@@ -124,6 +126,47 @@ var framingFaults = []Scenario{
 			}
 		},
 	},
+	{
+		ID: "B16", Variants: 4, Title: "log lines with \"error\" or \"result\" during a call of 4 s", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: together,
+		Args: map[string]any{"work_ms": 4000},
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			line := []string{
+				`{"level":"error","error":"cache miss","result":null}`, `{"error":{"code":-32603,"message":"retrying"}}`,
+				`{"msg":"done","result":{"content":[]}}`, `[error] {"result": broken`,
+			}[e.Variant(4)]
+			p.Faults = some(ledger.Fault{At: ledger.AfterRead, Do: ledger.Print, Text: line + "\n"}).Faults
+		},
+	},
+	{
+		ID: "B17", Variants: 2, Title: "answers to notifications, with id null", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: together,
+		Args: map[string]any{"work_ms": 4000},
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			line := []string{
+				`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"method not found: notifications/initialized"}}`,
+				`{"jsonrpc":"2.0","id":null,"result":{}}`,
+			}[e.Variant(2)]
+			p.Faults = append(some(ledger.Fault{At: ledger.AfterRead, Do: ledger.Print, Text: line + "\n"}).Faults,
+				ledger.Fault{At: ledger.AtStart, Times: -1, Do: ledger.Say, Text: line + "\n"})
+		},
+	},
+	{
+		ID: "B18", Title: "ids come back as 3.0", Bulk: true, Quick: true, Reach: oracle.Harmless,
+		Plan: ledger.Plan{FloatIDs: true},
+		Play: func(e *Episode) {
+			e.Struck(0, "fractions for ids")
+			e.Run(e.Ops)
+		},
+		Check: allOK("an id was not taken by its value"),
+	},
+}
+
+// endsByTimeout asks that output that is not MCP ended no call: one that got no other
+// answer ends as unknown when the time that the user set for it is over.
+func endsByTimeout(e *Episode, _ *oracle.Score) {
+	op := e.Ops[3]
+	if took := op.Answered - op.Invoked; took < e.Deadline-lateBy || took > e.Deadline+driver.Grace || op.Outcome != driver.Unknown {
+		e.Miss("not unknown at the end of its time: %s after %v", op.Outcome, took.Round(100*time.Millisecond))
+	}
 }
 
 // memoryWithin asks that the system's memory stayed below a limit to the end.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -124,6 +125,32 @@ var protocolFaults = []Scenario{
 			if e.Received(e.Ops[1].ID) > 4 {
 				e.Miss("sent again more than three times")
 			}
+		},
+	},
+	{
+		ID: "D12", Title: "a client opens its stream a second time", Quick: true, Clients: 1, Eras: legacyOnly, Reach: oracle.Harmless,
+		Play: func(e *Episode) {
+			ctx, stop := context.WithTimeout(e.ctx, e.Deadline)
+			defer stop()
+			first, ended, err := driver.Listen(ctx, e.Clients[0])
+			if err != nil || first != http.StatusOK {
+				e.Miss("no stream: %d %v", first, err)
+				return
+			}
+			e.Struck(0, "a second GET")
+			second, open, err := driver.Listen(ctx, e.Clients[0])
+			if err != nil || second != http.StatusOK {
+				e.Miss("no second stream: %d %v", second, err)
+				return
+			}
+			select {
+			case <-ended:
+			case <-open:
+				e.Miss("the second stream ended, not the first")
+			case <-ctx.Done():
+				e.Miss("the second stream does not replace the first")
+			}
+			e.Run(e.Ops)
 		},
 	},
 	{ID: "D11", Title: "the gateway restarts while a task runs", Pending: "comes with tasks and the state store"},

@@ -36,8 +36,11 @@ func (b *bench) runSoak(ctx context.Context) (int, error) {
 		if sys.Ours && score.Void != "" {
 			return exitVoid, nil
 		}
-		if strings.HasPrefix(sys.Name, "mcpmend") && (len(score.Zeros()) > 0 || len(score.Missed) > 0) {
-			code = exitZeros
+		if strings.HasPrefix(sys.Name, "mcpmend") && len(score.Zeros()) > 0 {
+			return exitZeros, nil
+		}
+		if strings.HasPrefix(sys.Name, "mcpmend") && len(score.Missed) > 0 {
+			code = exitMissed
 		}
 	}
 	return code, nil
