@@ -1,7 +1,7 @@
 // Command clients gives files written by internal/clientconfig to the real clients
 // and asks them what they have understood.
 //
-//	go run ./bench/clients [--quick] [--only claude,codex] [--json FILE]
+//	go run ./bench/clients [--quick] [--only claude,codex] [--parts new,paste] [--json FILE]
 //
 // The clients are those of npm, in pinned versions, each in a home folder of its own.
 // The servers in the files are witnesses: they write down with which arguments, which
@@ -16,9 +16,11 @@
 //	through  a server behind `mcpmend run` is connected, and was started by mcpmend
 //	shape    entries as people copy them: do we know which ones a client uses? (not with --quick)
 //	handed   variables of the client: do we know which ones its servers get? (not with --quick)
+//	paste    entries of other clients in the files of all 18: does heal convert them and break none?
 //
-// It exits with 1 if anything is wrong or fewer than three clients connect through
-// mcpmend, and with 3 if a client could not be installed and nothing is wrong.
+// It exits with 1 if anything is wrong, fewer than three clients connect through mcpmend, a
+// file that worked before heal does not after it, or fewer than 95 % of the pasted entries
+// whose meaning is certain are converted; and with 3 if a client could not be installed and nothing is wrong.
 package main
 
 import (
@@ -91,16 +93,21 @@ type report struct {
 	Wrong    int        `json:"wrong"`
 	Void     int        `json:"void"`
 	Through  int        `json:"through"` // clients that connected through mcpmend
+	Paste    *matrix    `json:"paste,omitempty"`
 	Seconds  float64    `json:"seconds"`
 }
 
 func main() {
 	o := program.Flags("one kind of line ends instead of three; under 45 s")
 	only := flag.String("only", "", "the clients to run, separated by commas")
-	o.Main("clients", func(ctx context.Context) (any, program.Verdict, error) { return run(ctx, o.Quick, *only) })
+	parts := flag.String("parts", "", "the parts to run, separated by commas")
+	verbose := flag.Bool("v", false, "show every pasted entry that was not converted")
+	o.Main("clients", func(ctx context.Context) (any, program.Verdict, error) {
+		return run(ctx, o.Quick, *only, *parts, *verbose)
+	})
 }
 
-func run(ctx context.Context, quick bool, only string) (any, program.Verdict, error) {
+func run(ctx context.Context, quick bool, only, some string, verbose bool) (any, program.Verdict, error) {
 	start := time.Now()
 	w, err := newWorld(ctx, quick)
 	if err != nil {
@@ -109,17 +116,31 @@ func run(ctx context.Context, quick bool, only string) (any, program.Verdict, er
 	defer w.close()
 	var chosen []*realclient.Client
 	for _, c := range realclient.All() {
-		if only == "" || slices.Contains(strings.Split(only, ","), c.ID) {
+		if names := strings.Split(only, ","); only == "" || slices.Contains(names, c.ID) || slices.Contains(names, c.Config) {
 			chosen = append(chosen, c)
 		}
 	}
+	w.parts = some
 	rep, err := ask(ctx, w, chosen)
 	if err != nil {
 		return nil, program.Failed, err
 	}
+	if w.wants("paste") {
+		real := make(map[string]*realclient.Client)
+		for _, c := range chosen {
+			if c.Installed() {
+				real[c.Config] = c
+			}
+		}
+		all, err := pasteAll(ctx, w, real, only)
+		if err != nil {
+			return nil, program.Failed, err
+		}
+		rep.Paste = w.matrix(all, real)
+	}
 	rep.Seconds = time.Since(start).Seconds()
-	text, v := rep.verdict(only != "")
-	rep.print(text)
+	text, v := rep.verdict(only != "" || some != "")
+	rep.print(text, verbose)
 	return rep, v, nil
 }
 
@@ -171,7 +192,7 @@ func askOne(ctx context.Context, w *world, c *realclient.Client) ([]*finding, er
 	}
 	var found []*finding
 	for _, p := range parts {
-		if w.quick && (p.name == "shape" || p.name == "handed") {
+		if !w.wants(p.name) || w.quick && (p.name == "shape" || p.name == "handed") {
 			continue // a dozen starts of each client; they test our table, not our writing
 		}
 		start := time.Now()
@@ -185,7 +206,12 @@ func askOne(ctx context.Context, w *world, c *realclient.Client) ([]*finding, er
 	return found, nil
 }
 
-func (r *report) print(verdict string) {
+// wants says whether a part was asked for.
+func (w *world) wants(part string) bool {
+	return w.parts == "" || slices.Contains(strings.Split(w.parts, ","), part)
+}
+
+func (r *report) print(verdict string, verbose bool) {
 	fmt.Printf("%-9s %-9s %-8s %6s %6s %7s\n", "client", "version", "part", "checks", "wrong", "seconds")
 	for _, f := range r.Findings {
 		if f.Void != "" {
@@ -205,8 +231,13 @@ func (r *report) print(verdict string) {
 			fmt.Printf("\n%s, %s: WRONG: %s\n", f.Client, f.Part, strings.ReplaceAll(text, "\n", "\n    "))
 		}
 	}
-	fmt.Printf("\n\nclients: %d clients, %d checks, %d wrong, %d connected through mcpmend, %.0f s; %s\n",
-		r.Clients, r.Checks, r.Wrong, r.Through, r.Seconds, verdict)
+	pasted := ""
+	if r.Paste != nil {
+		r.Paste.print(verbose)
+		pasted = r.Paste.figures() + ", "
+	}
+	fmt.Printf("\n\nclients: %d clients, %d checks, %d wrong, %d connected through mcpmend, %s%.0f s; %s\n",
+		r.Clients, r.Checks, r.Wrong, r.Through, pasted, r.Seconds, verdict)
 }
 
 // verdict is the result in words and the exit code. With some of the clients only,
@@ -215,6 +246,8 @@ func (r *report) verdict(some bool) (string, program.Verdict) {
 	switch {
 	case r.Wrong > 0:
 		return "FAILED", program.Missed
+	case r.Paste != nil && !r.Paste.reached():
+		return fmt.Sprintf("FAILED: no pasted file may break, and %d %% have to be converted", pasteGoal), program.Missed
 	case r.Void > 0:
 		return fmt.Sprintf("VOID: %d clients could not be installed from npm", r.Void), program.Void
 	case r.Through < handshakeGoal && !some:

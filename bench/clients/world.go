@@ -22,6 +22,7 @@ import (
 // world is what all clients share.
 type world struct {
 	quick            bool
+	parts            string // those to run, "" for all
 	dir              string
 	witness, mcpmend string
 	remote           *remote

@@ -321,6 +321,7 @@ func foreignProgram() []byte {
 // environ is what a terminal of this user has.
 func (w *world) environ(t *tools) []string {
 	env := []string{
+		"GEMINI_CLI_TRUST_WORKSPACE=true", // as for the real one; it uses no servers elsewhere
 		"HOME=" + w.path("home"), "USER=somebody", "LOGNAME=somebody", "LANG=C.UTF-8", "TMPDIR=" + w.path("tmp"),
 		"SHELL=" + t.shell, "PATH=" + w.path("bin") + ":" + t.path, "MCPMEND_STATE=" + w.path("state"),
 		// Nothing here asks the world outside.

@@ -109,7 +109,7 @@ func FuzzReply(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	_, m := newPrompt(q, before)
+	_, m := newPrompt(q, before, nil)
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := readReply(strings.ReplaceAll(text, "NONCE", m.nonce), q, m)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // Provider is a way of speaking to a model.
@@ -62,6 +63,9 @@ type Options struct {
 	Local bool
 	// Sample asks the model of an MCP client and returns its text.
 	Sample func(ctx context.Context, prompt string) (string, error)
+	// Given knows the secrets that the server has, which no model gets to see. They are
+	// marked without their names. May be nil.
+	Given *secret.Hider
 	// Timeout bounds one question. 0 means 10 seconds, and there is no more.
 	Timeout time.Duration
 	// MaxPerHour bounds how many questions are asked in any 60 minutes. 0 means 60.
@@ -77,6 +81,7 @@ const (
 type Advisor struct {
 	speak   func(context.Context, prompt) (string, error)
 	timeout time.Duration
+	given   *secret.Hider
 	desk    desk
 }
 
@@ -97,7 +102,7 @@ func New(o Options) (*Advisor, error) {
 	if o.Provider == "" && o.Sample != nil {
 		o.Provider = Sampling
 	}
-	a := &Advisor{timeout: o.Timeout, desk: desk{perHour: o.MaxPerHour}}
+	a := &Advisor{timeout: o.Timeout, given: o.Given, desk: desk{perHour: o.MaxPerHour}}
 	var err error
 	if o.Provider == Sampling {
 		a.speak, err = sampler(o)

@@ -85,7 +85,7 @@ func (a *Advisor) ask(ctx context.Context, q Question, arguments object) (reply,
 func (a *Advisor) fly(ctx context.Context, key [32]byte, f *flight, q Question, arguments object) {
 	ctx, stop := context.WithTimeoutCause(ctx, a.timeout, &tooSlow{a.timeout})
 	defer stop()
-	p, m := newPrompt(q, arguments)
+	p, m := newPrompt(q, arguments, a.given)
 	text, err := a.speak(ctx, p)
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -18,6 +18,7 @@ type mask struct {
 	nonce  string
 	places map[string]hidden // by JSON pointer
 	known  *secret.Hider     // secret texts, to be found again elsewhere
+	given  *secret.Hider     // what the server was given; may be nil
 }
 
 type hidden struct {
@@ -25,8 +26,8 @@ type hidden struct {
 	original any
 }
 
-func newMask(nonce string) *mask {
-	return &mask{nonce: nonce, places: make(map[string]hidden), known: secret.New()}
+func newMask(nonce string, given *secret.Hider) *mask {
+	return &mask{nonce: nonce, places: make(map[string]hidden), known: secret.New(), given: given}
 }
 
 // collect remembers what is secret by the name of its field, so that it is found
@@ -110,7 +111,7 @@ func (m *mask) hideSchema(v any, hide, value bool) any {
 }
 
 // text hides what looks like a secret, and what was found to be one elsewhere.
-func (m *mask) text(s string) string { return m.known.Text(s) }
+func (m *mask) text(s string) string { return m.known.Text(m.given.Text(s)) }
 
 // restore puts the secrets back into the model's arguments.
 func (m *mask) restore(pointer string, v any) (any, error) {

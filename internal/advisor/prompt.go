@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpmend/mcpmend/fault"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // prompt is a question in words.
@@ -39,9 +40,10 @@ var answerSchema = json.RawMessage(`{"type":"object","properties":{"arguments":{
 // newPrompt writes a question down, with every piece of it quoted as data, the
 // name of the tool included: all of it comes from a server or another model.
 // No text can close its own block, since it cannot know the boundary.
-func newPrompt(q Question, arguments object) (prompt, *mask) {
+// given knows what the server was given; it may be nil.
+func newPrompt(q Question, arguments object, given *secret.Hider) (prompt, *mask) {
 	boundary := rand.Text()
-	m := newMask(rand.Text()[:8])
+	m := newMask(rand.Text()[:8], given)
 	// The arguments first: what is secret in them is then also found in the others.
 	m.collect(arguments, false)
 	shown := encode(m.hideArguments("", arguments, false))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcpmend/mcpmend/internal/advisor"
 	"github.com/mcpmend/mcpmend/internal/guard"
+	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
 // ModelOptions say which model may be asked about arguments that cannot be mended.
@@ -21,7 +22,7 @@ var errNoCorrection = errors.New("the model has no correction")
 
 // advise fills in whom the guard asks: a model of the user's choice, or the model
 // that each client lends. Nobody where none is named.
-func advise(to *guard.ArgumentOptions, o ModelOptions) error {
+func advise(to *guard.ArgumentOptions, o ModelOptions, given *secret.Hider) error {
 	if o.Name == "" {
 		return nil
 	}
@@ -30,6 +31,7 @@ func advise(to *guard.ArgumentOptions, o ModelOptions) error {
 		BaseURL:  o.URL,
 		Model:    o.Name,
 		Key:      advisor.Secret(o.Key),
+		Given:    given.Unnamed(),
 	}
 	if options.Provider == advisor.Sampling {
 		to.AdviseBy = func(sample func(context.Context, string) (string, error)) func(context.Context, guard.Advice) ([]byte, error) {

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/mcpmend/mcpmend/arguments"
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/catalogue"
+	"github.com/mcpmend/mcpmend/internal/doctor"
 	"github.com/mcpmend/mcpmend/internal/front"
 	"github.com/mcpmend/mcpmend/internal/guard"
+	"github.com/mcpmend/mcpmend/internal/secret"
 	"github.com/mcpmend/mcpmend/internal/upstream"
 )
 
@@ -45,8 +48,10 @@ type RunOptions struct {
 	// own settings and without keys of models, except for those that PassEnv names.
 	Environ []string
 	PassEnv []string
-	// Log is where a person reads; the server's stderr goes there as well.
-	Log io.Writer
+	// Log is where a person reads; the server's stderr goes there as well, without
+	// secrets. Terminal says that it is one.
+	Log      io.Writer
+	Terminal bool
 }
 
 const (
@@ -69,14 +74,17 @@ func Run(ctx context.Context, o RunOptions) error {
 		return err
 	}
 	o.Arguments.Policy = arguments.Policy(o.Repair)
-	if err := advise(&o.Arguments, o.Model); err != nil {
+	if err := advise(&o.Arguments, o.Model, o.hider()); err != nil {
 		return err
 	}
 	// One that never blocks: a client need not read what we say on stderr.
-	log := newSpill(o.Log)
+	log := newSpill(o.Log, o.hider(), o.Terminal)
+	defer log.drain(time.Second)
+	pass := passEnv(o.Environ, o.Command, o.PassEnv)
 	server, err := guard.New(guard.Spec{
 		Command:   o.Command,
-		Env:       upstream.PassedOn(o.Environ, o.PassEnv...),
+		Env:       upstream.PassedOn(o.Environ, pass...),
+		Withheld:  upstream.Withheld(o.Environ, pass...),
 		Stderr:    log,
 		DieWithUs: true,
 		Reaper:    reaper,
@@ -99,6 +107,19 @@ func Run(ctx context.Context, o RunOptions) error {
 	}
 	in, out := front.Pipes()
 	return serveStdio(ctx, &front.Stdio{Catalogue: cat, In: in, Out: out, DrainTimeout: o.DrainTimeout})
+}
+
+// hider knows what the server is given, and may repeat.
+func (o *RunOptions) hider() *secret.Hider {
+	h := secret.New()
+	h.AddEnviron(o.Environ)
+	h.AddArgs(o.Command)
+	h.Add("url", o.URL)
+	h.Know("token", o.Token)
+	for _, header := range o.Header {
+		h.AddHeader(header)
+	}
+	return h
 }
 
 // serveStdio returns when ctx is done even if the client's pipe cannot be
@@ -134,6 +155,19 @@ func serveHTTP(ctx context.Context, cat *catalogue.Catalogue, o RunOptions) erro
 }
 
 // Exec replaces us by the server itself, where the system can do that.
-func Exec(command, environ, passEnv []string) error {
-	return execServer(command, upstream.PassedOn(environ, passEnv...))
+func Exec(command, environ, pass []string) error {
+	return execServer(command, upstream.PassedOn(environ, passEnv(environ, command, pass)...))
+}
+
+// passEnv are the keys of models that a server gets all the same: those that were named,
+// and those that the registry names for it, which is only asked if there are others.
+func passEnv(environ, command, named []string) []string {
+	if len(command) == 0 || len(upstream.Withheld(environ, named...)) == 0 {
+		return named
+	}
+	known := ownRegistry(lookup(environ))
+	if known == nil {
+		return named
+	}
+	return append(slices.Clone(named), doctor.Takes(known, command)...)
 }

@@ -40,7 +40,7 @@ func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
 		Environ:   o.Environ,
 		Desktop:   &machine.Desktop{Own: o.Environ, Home: home},
 		Programs:  &machine.Programs{Home: home, Getenv: getenv},
-		Registry:  &registry.Registry{BaseURL: getenv("MCPMEND_REGISTRY"), Dir: filepath.Join(state, "registry")},
+		Registry:  ownRegistry(getenv),
 		Self:      self,
 		Withheld:  upstream.IsModelKey,
 		Probe:     Probe,
@@ -50,6 +50,15 @@ func NewDoctor(o DoctorOptions) (*doctor.Doctor, error) {
 		As:        o.As,
 		Static:    o.Static,
 	}, nil
+}
+
+// ownRegistry is what we know of published servers; nil if there is no place to keep it.
+func ownRegistry(getenv func(string) string) *registry.Registry {
+	state, err := stateFolder(getenv)
+	if err != nil {
+		return nil
+	}
+	return &registry.Registry{BaseURL: getenv("MCPMEND_REGISTRY"), Dir: filepath.Join(state, "registry")}
 }
 
 // Self is our own program, as a path that may be written into a configuration. It
@@ -65,4 +74,4 @@ func Self() (string, error) {
 // Adopt makes us the parent of whatever the servers that we start leave behind, and
 // returns what ends it, to be called when none of them is needed any more. It is only
 // for a program that has no other children; see upstream.Reaper.
-func Adopt() (end func()) { return upstream.NewReaper(false).End }
+func Adopt() (end func()) { return upstream.NewReaper(false).EndAll }

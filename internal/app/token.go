@@ -4,9 +4,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -15,6 +17,9 @@ import (
 // for its owner alone if it does not exist. file "" means the state folder.
 func Token(given, file string) (token, where string, err error) {
 	if given != "" {
+		if len(given) < leastToken {
+			return "", "", fmt.Errorf("MCPMEND_TOKEN is too short to protect anything: it needs at least %d characters", leastToken)
+		}
 		return given, "MCPMEND_TOKEN", nil
 	}
 	if file == "" {
@@ -24,18 +29,41 @@ func Token(given, file string) (token, where string, err error) {
 		}
 		file = filepath.Join(dir, "token")
 	}
-	text, err := os.ReadFile(file)
+	token, err = readToken(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return makeToken(file)
 	}
+	return token, file, err
+}
+
+// leastToken is how many characters a token has at least.
+const leastToken = 16
+
+// readToken reads a token that is its owner's alone.
+func readToken(file string) (string, error) {
+	f, err := os.Open(file)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	token = strings.TrimSpace(string(text))
-	if len(token) < 16 {
-		return "", "", fmt.Errorf("the token in %s is too short to protect anything", file)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
 	}
-	return token, file, nil
+	// The mode of what is no file, such as a pipe from a password manager, says nothing;
+	// nor does that of a file on Windows.
+	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		return "", fmt.Errorf("the token in %s can be read by others (mode %03o); type chmod 600 for it, and make a new one if others may have seen it", file, mode.Perm())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < leastToken {
+		return "", fmt.Errorf("the token in %s is too short to protect anything: it needs at least %d characters", file, leastToken)
+	}
+	return token, nil
 }
 
 func makeToken(file string) (token, where string, err error) {

@@ -27,6 +27,7 @@ type selection struct {
 	static          bool
 	timeout         time.Duration
 	approve         []string
+	folder          bool
 }
 
 func (o *selection) register(p *program, c *cobra.Command, starts bool) {
@@ -35,7 +36,7 @@ func (o *selection) register(p *program, c *cobra.Command, starts bool) {
 	flags.StringSliceVar(&o.scopes, "scope", nil, "only entries of this `SCOPE`: user, project, local, …")
 	flags.StringVar(&o.project, "project", "", "the `DIR` that the clients would be opened in (default: this one)")
 	complete(c, "client", clientIDs)
-	complete(c, "scope", func() []string { return []string{"user", "project", "local", "system"} })
+	complete(c, "scope", scopes)
 	if !starts {
 		return
 	}
@@ -47,6 +48,7 @@ func (o *selection) startFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.as, "as", "", "start every server the way the client with this `ID` would")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "longest `TIME` for one server to start and list its tools")
 	flags.StringSliceVar(&o.approve, "approve", nil, "start the command of a project file that has this `HASH`")
+	flags.BoolVar(&o.folder, "folder", false, "with --approve: trust the project's files, too, however they change later")
 }
 
 func clientIDs() []string {
@@ -57,11 +59,29 @@ func clientIDs() []string {
 	return ids
 }
 
+// scopes are those that files of clients have.
+func scopes() []string {
+	var all []string
+	for _, c := range clientconfig.Clients() {
+		for _, p := range c.Files {
+			if !slices.Contains(all, p.Scope) {
+				all = append(all, p.Scope)
+			}
+		}
+	}
+	return all
+}
+
 // doctor puts a doctor and a view together for a selection.
 func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
 	for _, id := range append(slices.Clone(o.clients), o.as) {
 		if id != "" && clientconfig.ByID(id) == nil {
-			return nil, view{}, usageError{fmt.Sprintf("no client is called %q", id), "mcpmend clients"}
+			return nil, view{}, usageError{fmt.Sprintf("no client is called %q", id), didYouMean(id, "clients", clientIDs(), "mcpmend clients")}
+		}
+	}
+	for _, scope := range o.scopes {
+		if known := scopes(); !slices.Contains(known, scope) {
+			return nil, view{}, usageError{fmt.Sprintf("no scope is called %q", scope), didYouMean(scope, "scopes", known, "")}
 		}
 	}
 	project, err := projectFolder(o.project)
@@ -77,16 +97,33 @@ func (p *program) doctor(o selection) (*doctor.Doctor, view, error) {
 	if err != nil {
 		return nil, view{}, err
 	}
+	v := view{p.screen(), d.System.Home, project, o}
+	return d, v, v.approve(d)
+}
+
+// approve remembers what was approved by its hash.
+func (v view) approve(d *doctor.Doctor) error {
+	o := v.asked
+	if o.folder && len(o.approve) == 0 {
+		return misused("--folder goes with --approve")
+	}
 	for _, hash := range o.approve {
-		err := d.Approvals.Approve(hash)
+		approve := d.Approvals.Approve
+		if o.folder {
+			approve = d.Approvals.ApproveFolder
+		}
+		err := approve(hash)
 		if errors.Is(err, doctor.ErrNoHash) {
-			return nil, view{}, misused("--approve: %v", err)
+			return misused("--approve: %v", err)
 		}
 		if err != nil {
-			return nil, view{}, err
+			return err
 		}
 	}
-	return d, view{p.screen(), d.System.Home, project, o}, nil
+	if o.folder {
+		v.notef("The files of %s are trusted for this command: later changes of them are run without a question.\n", v.path(v.project))
+	}
+	return nil
 }
 
 // projectFolder is what --project says, "" being the folder we are in.
@@ -161,7 +198,7 @@ func (v view) examine(ctx context.Context, d *doctor.Doctor, which doctor.Which)
 		return nil, err
 	}
 	if missing := unknownServers(report, which.Servers); len(missing) > 0 {
-		return nil, hinted{fmt.Errorf("no server is called %q", missing[0]), nameHint(d, missing[0])}
+		return nil, unknownServer(d, missing[0])
 	}
 	if again := v.askPending(d, report); len(again) > 0 {
 		which.Servers = again
@@ -194,7 +231,11 @@ func (v view) askPending(d *doctor.Doctor, r *doctor.Report) []string {
 			continue
 		}
 		v.notef("%s wants to start, for %s:\n    %s\n", v.place(c.At), clientOf(c), plain(c.Runs))
-		if !v.ask("Start it, now and from now on?") {
+		question := "Start it, now and from now on?"
+		if c.EveryTime {
+			question = "Start it this time?"
+		}
+		if !v.ask(question) {
 			continue
 		}
 		if err := d.Approvals.Approve(c.Approve); err != nil {
@@ -225,17 +266,37 @@ func unknownServers(r *doctor.Report, names []string) []string {
 	})
 }
 
-// nameHint lists the names there are, the nearest first.
-func nameHint(d *doctor.Doctor, name string) string {
-	names := serverNames(d.System)
-	if len(names) == 0 {
+// unknownServer is the answer to a name that no server has.
+func unknownServer(d *doctor.Doctor, name string) error {
+	return usageError{fmt.Sprintf("no server is called %q", name), didYouMean(name, "servers", serverNames(d.System), "mcpmend list")}
+}
+
+// didYouMean says which of the known names somebody may have meant, the nearest first, and
+// where to find the others.
+func didYouMean(name, what string, known []string, more string) string {
+	if len(known) == 0 {
 		return "mcpmend clients"
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return distance(a, name) - distance(b, name) })
+	near := func(other string) int { // the beginning of a long name will do
+		return min(distance(other, name), 1+distance(other[:min(len(other), len(name))], name))
+	}
+	known = slices.Clone(known)
+	slices.SortStableFunc(known, func(a, b string) int { return near(a) - near(b) })
+	text := ""
+	if best := near(known[0]); best <= max(2, len(name)/3) {
+		same := 1
+		for same < min(len(known), 3) && near(known[same]) == best {
+			same++
+		}
+		text = fmt.Sprintf("did you mean %s? ", plain(strings.Join(known[:same], " or ")))
+	}
 	const most = 8
-	text := "there is " + plain(strings.Join(names[:min(len(names), most)], ", "))
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more (mcpmend list)", len(names)-most)
+	text += "known " + what + ": " + plain(strings.Join(known[:min(len(known), most)], ", "))
+	if len(known) > most {
+		text += fmt.Sprintf(" and %d more", len(known)-most)
+		if more != "" {
+			text += " (" + more + ")"
+		}
 	}
 	return text
 }

@@ -17,7 +17,12 @@ import (
 //	demo -noise          says hello on standard output first
 //	demo -hang           never answers
 //	demo -slow TIME      begins to answer after that
+//	demo -leaky          tells all that it was given; with -dies, and ends
 func demo() {
+	if len(os.Args) > 1 && os.Args[1] == "-leaky" {
+		leaky(os.Args[2:])
+		return
+	}
 	for i := 1; i < len(os.Args); i++ {
 		switch os.Args[i] {
 		case "-need":

@@ -60,7 +60,7 @@ func (p *program) heal(ctx context.Context, o healFlags, servers []string) error
 	var healings []*doctor.Healing
 	seen := make(map[string]bool) // diffs that were shown with a question
 	for _, c := range problemsOf(report.Cases) {
-		if c.State == doctor.Shadowed || c.State == doctor.Pending {
+		if c.State == doctor.Shadowed || c.State == doctor.Pending && c.Cause == nil {
 			continue // not ill
 		}
 		began := time.Now()

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +29,7 @@ func (p *program) list(ctx context.Context, o selection, servers []string) error
 	}
 	report := d.Check(ctx, o.which(servers), nil)
 	if missing := unknownServers(report, servers); len(missing) > 0 {
-		return hinted{fmt.Errorf("no server is called %q", missing[0]), nameHint(d, missing[0])}
+		return unknownServer(d, missing[0])
 	}
 	if p.json {
 		j := listJSON{answer: answerTo("list", OK), Servers: []listedJSON{}}
@@ -54,6 +53,7 @@ func (p *program) list(ctx context.Context, o selection, servers []string) error
 		rows = append(rows, []string{nameOf(c), clientOf(c), v.place(c.At), runs})
 	}
 	v.table(rows)
+	v.untrusted(report.Cases)
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (p *program) remove(ctx context.Context, o removeFlags, name string) error 
 		j.Removed = append(j.Removed, one)
 	}
 	if len(j.Removed) == 0 {
-		return hinted{fmt.Errorf("no server is called %q", name), nameHint(d, name)}
+		return unknownServer(d, name)
 	}
 	if slices.ContainsFunc(j.Removed, func(r removedJSON) bool { return r.Undo == "" }) {
 		j.ExitCode = Pending

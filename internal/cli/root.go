@@ -59,7 +59,7 @@ var commands = []struct {
 
 // meant are words that people type who know other tools.
 var meant = map[string][]string{
-	"check":     {"doctor", "diagnose", "status", "health", "scan", "validate"},
+	"check":     {"doctor", "diagnose", "status", "health", "scan", "validate", "approve"},
 	"heal":      {"fix", "mend", "repair"},
 	"undo":      {"revert", "restore", "rollback"},
 	"list":      {"ls", "servers"},

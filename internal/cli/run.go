@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"slices"
@@ -21,6 +23,7 @@ type runFlags struct {
 	app.RunOptions
 	tokenFile string
 	noToken   bool
+	anyone    bool
 }
 
 func runCommand(p *program) *cobra.Command {
@@ -48,7 +51,8 @@ MCPMEND_OFF=1 starts the server directly and steps out of the way.`,
 	flags.StringVar(&o.HTTP, "http", "", "listen for Streamable HTTP on `ADDR`, path /mcp; 127.0.0.1:0 picks a port")
 	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` with the token HTTP clients must present; made if it is missing "+
 		"(default: token in mcpmend's state folder; MCPMEND_TOKEN wins over both)")
-	flags.BoolVar(&o.noToken, "no-token", false, "let every HTTP client in")
+	flags.BoolVar(&o.noToken, "no-token", false, "let every HTTP client in that runs on this machine")
+	flags.BoolVar(&o.anyone, "allow-anyone", false, "with --no-token, also let those in that reach ADDR over a network")
 	flags.Func("trust", "`T`: believe what the server says about its tools when a call may have to be sent again: "+
 		"none (default), read-only, all", func(word string) error { return setTrust(&o.Policy, word) })
 	flags.Func("tool", "your own word on one tool, as `NAME=EFFECT`: read-only, idempotent, unstated, destructive",
@@ -96,7 +100,7 @@ func run(ctx context.Context, env Env, o runFlags) error {
 		}
 		return app.Exec(o.Command, env.Environ, o.PassEnv)
 	}
-	o.Environ, o.Log = env.Environ, env.Stderr
+	o.Environ, o.Log, o.Terminal = env.Environ, env.Stderr, isTerminal(env.Stderr)
 	o.Model.Key = lookupEnv(env.Environ, "MCPMEND_MODEL_KEY")
 	if o.HTTP != "" && !o.noToken {
 		token, where, err := app.Token(lookupEnv(env.Environ, "MCPMEND_TOKEN"), o.tokenFile)
@@ -106,10 +110,27 @@ func run(ctx context.Context, env Env, o runFlags) error {
 		o.Token = token
 		fmt.Fprintf(env.Stderr, "mcpmend: clients must present the token in %s\n", where)
 	}
+	if o.HTTP != "" && o.noToken && !onLoopback(o.HTTP) {
+		if !o.anyone {
+			return misused("--no-token would let everybody in who can reach %s; add --allow-anyone if that is what you want", o.HTTP)
+		}
+		fmt.Fprintf(env.Stderr, "mcpmend: warning: whoever can reach %s can use this server, without a token\n", o.HTTP)
+	}
 	// What packages made when they were loaded is rubbish by now, and this process
 	// stays for days: a megabyte for each server.
 	debug.FreeOSMemory()
 	return app.Run(ctx, o.RunOptions)
+}
+
+// onLoopback reports whether only this machine can reach an address. No host is
+// 127.0.0.1.
+func onLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "" || strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
 func setTrust(p *fault.Policy, word string) error {

@@ -36,7 +36,12 @@ func standingOf(c *doctor.Case) standing {
 	switch c.State {
 	case doctor.Healthy:
 		return fine
-	case doctor.Disabled, doctor.Unchecked, doctor.InUse:
+	case doctor.Unchecked:
+		if c.Cause != nil {
+			return warned
+		}
+		return aside
+	case doctor.Disabled, doctor.InUse:
 		return aside
 	case doctor.Degraded, doctor.Shadowed, doctor.Pending:
 		return warned
@@ -223,6 +228,9 @@ func (v view) problem(c *doctor.Case, w columns, withClient bool) {
 		}
 		v.detail("why", why)
 		v.paste("fix", "", v.asked.about("check", c.Name, "--approve", c.Approve))
+		if len(c.Changed) > 0 || c.EveryTime {
+			v.detail("or", "add --folder to trust later changes of the project's files, too")
+		}
 	}
 	if c.Cause != nil {
 		v.finding(c, *c.Cause, "cause", withClient)
@@ -362,6 +370,18 @@ func (v view) folded(r *doctor.Report, apart bool) {
 		v.printf("%s%s  %s\n", v.paint(g.style, g.sign), strings.TrimPrefix(start, g.sign), lines[0])
 		for _, line := range lines[1:] {
 			v.printf("%s%s\n", strings.Repeat(" ", lipgloss.Width(start)+2), line)
+		}
+		v.untrusted(cases)
+	}
+}
+
+// untrusted says, once for each client, why it uses none of its servers here.
+func (v view) untrusted(cases []*doctor.Case) {
+	var said []string
+	for _, c := range cases {
+		if c.Untrusted != "" && !slices.Contains(said, c.Untrusted) {
+			said = append(said, c.Untrusted)
+			v.printf("  %s\n", plain(c.Untrusted))
 		}
 	}
 }

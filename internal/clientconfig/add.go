@@ -18,6 +18,7 @@ func (f *File) Add(s *Server) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrEdit, f.Path, err)
 	}
+	entry = f.Client.complete(entry, s, func(string) bool { return false })
 	if len(f.Places) > 0 && f.Places[0].List {
 		entry = append(Object{{"name", s.Name.Text}}, entry...)
 	}

@@ -43,6 +43,11 @@ type Client struct {
 	Off []Place
 	// Entry says how it spells a server.
 	Entry Entry
+	// Refuses are the problems of an entry or a key for which the client loses its whole
+	// file. For any other it ignores the entry, or for a name it does not know that part.
+	Refuses []Kind
+	// Trust says in which folders it uses servers at all; nil for every one.
+	Trust *Trust
 	// Variables says what it replaces in values. Zero: nothing.
 	Variables Variables
 	// Reload is what a person has to do after a change.
@@ -123,6 +128,16 @@ type Entry struct {
 	// Without a type the client skips the entry.
 	URLNeedsType, CommandNeedsType bool
 	Enabled, Disabled              string
+	// Apart: a part for commands beside a URL is an error, and the other way round.
+	Apart bool
+	// Needs are further names without which the client ignores an entry with a command,
+	// URLNeeds one with a URL.
+	Needs, URLNeeds []string
+	// Untyped is what a URL without a type is taken for, Unknown if the client finds out.
+	Untyped Transport
+	// Kinds are the kinds that values of other names must have: boolean, number, text,
+	// list or object.
+	Kinds map[string]string
 	// Timeout is how long the client waits for the server to start, in TimeoutUnit.
 	Timeout, TimeoutUnit string
 	// Also are further names this client understands.

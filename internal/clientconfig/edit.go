@@ -105,7 +105,7 @@ func (f *File) edit(path Path, change func(*document) ([]splice, error), mean fu
 	if !reflect.DeepEqual(got, want) {
 		return refuse("something else would change with it")
 	}
-	g := &File{Path: f.Path, Client: f.Client, Places: f.Places, Ignored: f.Ignored, project: f.project, onDisk: f.onDisk}
+	g := &File{Path: f.Path, Client: f.Client, Places: f.Places, Ignored: f.Ignored, Untrusted: f.Untrusted, project: f.project, onDisk: f.onDisk}
 	g.parse(data)
 	if slices.ContainsFunc(g.Problems, func(p Problem) bool { return p.Kind == ByteOrderMark }) {
 		return refuse("%s could not read the result: the byte order mark has to go first", f.Client.Name)

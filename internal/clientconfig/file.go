@@ -18,6 +18,9 @@ type File struct {
 	Places []Place
 	// Ignored is set for a file that the client does not read.
 	Ignored bool
+	// Untrusted is set if the client uses no servers here, since it was not told to trust
+	// the folder.
+	Untrusted bool
 	// Servers are in the order of the file.
 	Servers []*Server
 	// Problems are those of the file first, then those of entries.

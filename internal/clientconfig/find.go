@@ -52,6 +52,9 @@ func (s System) findFor(c *Client) []*File {
 			}
 		}
 	}
+	for _, f := range files {
+		f.Untrusted = c.Trust != nil && !s.trusted(c.Trust)
+	}
 	for _, p := range c.Off {
 		for _, name := range s.existing(p) {
 			s.switchOff(files, p, name)

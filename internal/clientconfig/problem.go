@@ -88,6 +88,11 @@ const (
 	WrongType Kind = "wrong_type"
 	// WrongName: a name that is misspelt or belongs to another client.
 	WrongName Kind = "wrong_name"
+	// MissingPart: a part without which this client ignores the entry.
+	MissingPart Kind = "missing_part"
+	// PartNotAllowed: a part for commands beside a URL, or the other way round, in a
+	// client that takes that for an error.
+	PartNotAllowed Kind = "part_not_allowed"
 	// NoName: an entry of a list without a name.
 	NoName Kind = "no_name"
 )

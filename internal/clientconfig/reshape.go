@@ -493,6 +493,7 @@ func (f *File) copyOf(from *File, n *node) any {
 // Again reads the file once more and returns what is in it now.
 func (f *File) Again() *File {
 	g := Open(f.Path, f.Client, f.project, f.Places...)
+	g.Untrusted = f.Untrusted
 	if g.Ignored = f.Ignored; g.Ignored && g.doc != nil {
 		g.Problems = f.Problems // that they stand here is still what is wrong
 	}

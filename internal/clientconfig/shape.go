@@ -25,13 +25,12 @@ func (f *File) readPlace(p Place) {
 	if !ok {
 		return
 	}
-	if container == nil {
-		if len(p.Key) == 1 || len(f.Places) == 1 {
-			f.lookElsewhere(root, p, key)
-		}
-		return
+	if container != nil {
+		f.readContainer(container, key, p)
 	}
-	f.readContainer(container, key, p)
+	if len(p.Key) == 1 || len(f.Places) == 1 {
+		f.lookElsewhere(root, container, p, key)
+	}
 }
 
 // container walks to the servers. It returns nil if there are none, and false if
@@ -72,7 +71,7 @@ func (f *File) readContainer(c *node, key Path, p Place) {
 		switch last := key[len(key)-1]; {
 		case p.Nested != "" && m.name == p.Nested && m.value.kind == object && !looksLikeServer(m.value):
 			f.readContainer(m.value, at, Place{Scope: p.Scope})
-		case m.name == last && m.value.kind == object && !looksLikeServer(m.value) && holdsServers(m.value):
+		case (m.name == last || slices.Contains(knownKeys(), m.name)) && m.value.kind == object && !looksLikeServer(m.value) && holdsServers(m.value):
 			f.problem(Problem{Kind: DoublyNested, Path: at, Have: m.name}, m.value)
 		default:
 			f.readEntry(m, at, p)
@@ -80,21 +79,51 @@ func (f *File) readContainer(c *node, key Path, p Place) {
 	}
 }
 
-// lookElsewhere is asked when the servers are not where they should be.
-func (f *File) lookElsewhere(root *node, p Place, key Path) {
-	known := knownKeys()
+// lookElsewhere looks for servers under a key where the client does not: that of another
+// client, or one that is misspelt. Beside servers that it reads, those count which are
+// not among them: a file may be meant for several clients.
+func (f *File) lookElsewhere(root, container *node, p Place, key Path) {
+	found := false
 	for i := range root.members {
 		m := &root.members[i]
-		misspelt := strings.EqualFold(m.name, key[0]) || m.name != key[0] && distance(m.name, key[0]) == 1
-		if (misspelt || slices.Contains(known, m.name)) && holdsServers(m.value) {
-			f.Problems = append(f.Problems, Problem{Kind: WrongKey, At: f.lines.at(m.start), Path: Path{m.name},
-				Have: m.name, Want: strings.Join(key, ".")})
-			return
+		if m.name == key[0] || root.member(m.name).start != m.start {
+			continue
 		}
+		at, value := Path{m.name}, m.value
+		if inner := m.value.member("servers"); inner != nil && (m.name == "mcp" || m.name == "mcpServers") && !holdsServers(m.value) {
+			at, value = Path{m.name, "servers"}, inner.value // as VS Code had it in its settings
+		}
+		if !meansServers(at, key[0]) || !holdsServers(value) || f.hasAll(container, value) {
+			continue
+		}
+		found = true
+		f.Problems = append(f.Problems, Problem{Kind: WrongKey, At: f.lines.at(m.start), Path: at,
+			Have: strings.Join(at, "."), Want: strings.Join(key, ".")})
 	}
-	if holdsServers(root) {
+	if !found && container == nil && holdsServers(root) {
 		f.problem(Problem{Kind: NoKey, Want: strings.Join(key, ".")}, root)
 	}
+}
+
+// meansServers reports whether a key is another client's, or this one's misspelt.
+func meansServers(at Path, key string) bool {
+	name := at[0]
+	return len(at) > 1 || bare(name) == bare(key) || distance(name, key) == 1 || distance(bare(name), bare(key)) == 1 ||
+		slices.Contains(knownKeys(), name)
+}
+
+// bare is a name without what joins its words.
+func bare(name string) string {
+	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
+}
+
+// hasAll reports whether all servers of a value stand in the container, too.
+func (f *File) hasAll(container, value *node) bool {
+	if container == nil {
+		return false
+	}
+	entries, err := namedEntries(value)
+	return err == nil && !slices.ContainsFunc(entries, func(e namedEntry) bool { return f.Server(e.name) == nil })
 }
 
 // knownKeys are the names under which any client keeps its servers.
@@ -125,7 +154,7 @@ var programNames = []string{"command", "cmd", "url", "uri", "serverUrl", "httpUr
 func looksLikeServer(n *node) bool {
 	return n.kind == object && slices.ContainsFunc(programNames, func(name string) bool {
 		v := n.get(name)
-		return v != nil && (v.kind == text || v.kind == list)
+		return v != nil && (v.kind == text || v.kind == list || v.kind == object && v.get("path") != nil)
 	})
 }
 
@@ -154,7 +183,11 @@ func (f *File) readEntry(m member, path Path, p Place) {
 	r := &entryReader{f, s, m.value, e, len(f.Problems)}
 	if m.value.kind != object {
 		s.Name.Text = path[len(path)-1]
+		if isRemark(s.Name.Text) && !f.Client.refuses(WrongShape) {
+			return
+		}
 		r.complain(WrongShape, m.value, path, "the entry is "+m.value.kind.String()+", not an object")
+		f.Servers = append(f.Servers, s)
 		return
 	}
 	if p.List {
@@ -170,12 +203,18 @@ func (f *File) readEntry(m member, path Path, p Place) {
 	f.Servers = append(f.Servers, s)
 }
 
+// isRemark reports whether a name is one under which people keep remarks in JSON, which has
+// no comments.
+func isRemark(name string) bool {
+	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "#") || strings.HasPrefix(name, "$")
+}
+
 func (r *entryReader) notOurs() bool {
 	if typ := r.n.get(r.names.Type); typ != nil && slices.Contains(r.names.NotOurs.Types, typ.value) {
 		return true
 	}
 	has := func(name string) bool { return name != "" && r.n.get(name) != nil }
-	return slices.ContainsFunc(r.names.NotOurs.Keys, has) && !has(r.names.Command) &&
+	return !has(r.names.Type) && slices.ContainsFunc(r.names.NotOurs.Keys, has) && !has(r.names.Command) &&
 		!slices.ContainsFunc(r.names.URLs, func(u URLName) bool { return has(u.Name) })
 }
 
@@ -247,6 +286,9 @@ func (r *entryReader) transport() {
 	if s.URL.Path == nil && s.Command.Path != nil {
 		s.Transport = Stdio
 	}
+	if s.URL.Path != nil && s.Transport == Unknown && s.Type.Path == nil {
+		s.Transport = e.Untyped
+	}
 	if t, ok := e.transport(s.Type.Text); ok {
 		s.Transport = t
 	}
@@ -257,13 +299,19 @@ func (r *entryReader) transport() {
 func (r *entryReader) others() {
 	names := r.names.names()
 	for _, m := range r.n.members {
+		path := r.s.Path.then(m.name)
+		if kind := r.names.Kinds[m.name]; kind != "" && m.value.kind != null && m.value.kind != kinds[kind] {
+			r.complain(WrongShape, m.value, path, m.name+" is "+m.value.kind.String()+", should be "+kinds[kind].String())
+		}
 		if slices.Contains(names, m.name) && !slices.Contains(r.names.Also, m.name) {
 			continue
 		}
-		path := r.s.Path.then(m.name)
 		at := r.f.lines.at(m.start)
 		other := Pair{Value{m.name, at, path}, r.value(m.value, path)}
 		r.s.Other = append(r.s.Other, other)
+		if r.names.CommandList && anyNames[m.name] == asArgs && m.value.kind >= text && !m.value.isNothing() {
+			r.f.Problems = append(r.f.Problems, Problem{Kind: WrongName, At: at, Path: path, Server: r.s.Name.Text, Have: m.name, Want: r.names.Command})
+		}
 		if want := r.meant(m.name); want != "" && !slices.Contains(names, m.name) {
 			r.f.Problems = append(r.f.Problems, Problem{Kind: WrongName, At: at, Path: path, Server: r.s.Name.Text, Have: m.name, Want: want})
 		}
@@ -280,7 +328,7 @@ var elsewhere = []struct {
 	{[]string{"env", "envs", "environment"}, func(e *Entry) string { return e.Env }},
 	{[]string{"cwd", "working_directory", "workingDirectory"}, func(e *Entry) string { return e.Cwd }},
 	{[]string{"headers", "http_headers"}, func(e *Entry) string { return e.Headers }},
-	{[]string{"type", "transport"}, func(e *Entry) string { return e.Type }},
+	{[]string{"type", "transport", "transportType"}, func(e *Entry) string { return e.Type }},
 	{[]string{"url", "uri", "serverUrl", "httpUrl"}, func(e *Entry) string {
 		if len(e.URLs) == 0 {
 			return ""
@@ -294,7 +342,7 @@ var elsewhere = []struct {
 func (r *entryReader) meant(name string) string {
 	free := func(want string) bool { return want != "" && !strings.Contains(want, ".") && r.n.get(want) == nil }
 	for _, group := range elsewhere {
-		if want := group.ours(r.names); slices.Contains(group.names, name) && free(want) {
+		if want := group.ours(r.names); want != "" && slices.Contains(group.names, name) && r.n.find(strings.Split(want, ".")) == nil {
 			return want
 		}
 	}
@@ -320,6 +368,7 @@ func (r *entryReader) judge() {
 	if hasCommand && !e.CommandList && s.Args == nil && isCommandLine(s.Command.Text) {
 		r.complainAt(CommandHoldsArgs, s.Command.At, s.Command.Path, "")
 	}
+	r.parts(hasCommand, hasURL)
 	if e.Type == "" {
 		return
 	}
@@ -331,6 +380,28 @@ func (r *entryReader) judge() {
 	if s.Type.Path == nil && (hasURL && e.URLNeedsType || hasCommand && !hasURL && e.CommandNeedsType) {
 		r.f.Problems = append(r.f.Problems, Problem{Kind: MissingType, At: s.At, Path: s.Path.then(e.Type), Server: s.Name.Text,
 			Want: r.rightType()})
+	}
+}
+
+// parts looks for what this client cannot do without, and for what it does not stand.
+func (r *entryReader) parts(hasCommand, hasURL bool) {
+	e := r.names
+	if !hasCommand && !hasURL {
+		return
+	}
+	for _, name := range e.needs(r.s) {
+		if n := r.n.get(name); n == nil || n.kind == null {
+			r.f.Problems = append(r.f.Problems, Problem{Kind: MissingPart, At: r.s.At, Path: r.s.Path.then(name), Server: r.s.Name.Text, Want: name})
+		}
+	}
+	others := []string{e.Args, e.Env, e.EnvFrom, e.Cwd}
+	if !hasURL {
+		others = []string{e.Headers, e.HeadersFrom, e.BearerFrom}
+	}
+	for _, name := range others {
+		if m := r.n.member(name); e.Apart && name != "" && m != nil && hasCommand != hasURL {
+			r.f.Problems = append(r.f.Problems, Problem{Kind: PartNotAllowed, At: r.f.lines.at(m.start), Path: r.s.Path.then(name), Server: r.s.Name.Text, Have: name})
+		}
 	}
 }
 

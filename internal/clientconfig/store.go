@@ -46,6 +46,9 @@ type Change struct {
 	// Path is the file as the client names it and Target what was written, which
 	// differs if Path is a symbolic link.
 	Path, Target string
+	// Within is the folder of the project that the file belongs to, "" for one of the
+	// user's own: no link of the project leads a write out of it.
+	Within string `json:",omitempty"`
 	// Client is the ID of the client whose file it is.
 	Client string
 	// Servers are the names of those whose entries it changed, none if it was about the
@@ -74,11 +77,24 @@ func (s *Store) Save(ctx context.Context, f *File) (Change, error) {
 	if f.doc == nil || slices.ContainsFunc(f.Problems, func(p Problem) bool { return p.Kind == Unparsable || p.Kind == Unreadable }) {
 		return Change{}, fmt.Errorf("%w: %s could not be read", ErrRefused, f.Path)
 	}
-	c := Change{Path: f.Path, Client: f.Client.ID, Servers: f.touched(), Created: f.onDisk == nil}
+	if p := f.Refused(); p != nil && f.before().Refused() == nil {
+		// Whatever made it so: the client works now and would not any more.
+		return Change{}, fmt.Errorf("%w: %s would refuse the whole file (%s)", ErrRefused, f.Client.Name, p)
+	}
+	c := Change{Path: f.Path, Within: f.within(), Client: f.Client.ID, Servers: f.touched(), Created: f.onDisk == nil}
 	if len(f.Places) > 0 {
 		c.Format, c.Key = f.Places[0].Format, f.key(f.Places[0])
 	}
 	return s.write(ctx, c, f.onDisk, f.doc.data)
+}
+
+// before is the file as it was read.
+func (f *File) before() *File {
+	g := &File{Path: f.Path, Client: f.Client, Places: f.Places, Ignored: f.Ignored, Untrusted: f.Untrusted, project: f.project, onDisk: f.onDisk}
+	if g.onDisk != nil {
+		g.parse(g.onDisk)
+	}
+	return g
 }
 
 // Restore brings back what was there before a change, and returns that as a
@@ -94,7 +110,7 @@ func (s *Store) Restore(ctx context.Context, id string) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	c := Change{Path: old.Path, Client: old.Client, Servers: old.Servers, Format: old.Format, Key: old.Key, Undoes: id, Created: old.Removed, Removed: old.Created}
+	c := Change{Path: old.Path, Within: old.Within, Client: old.Client, Servers: old.Servers, Format: old.Format, Key: old.Key, Undoes: id, Created: old.Removed, Removed: old.Created}
 	now, err := readFile(old.Target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -225,6 +241,9 @@ func (s *Store) write(ctx context.Context, c Change, before, after []byte) (_ Ch
 		return Change{}, fmt.Errorf("waiting for another writer: %w", err)
 	}
 	defer unlock()
+	if err := staysWithin(c.Within, c.Path); err != nil {
+		return Change{}, err
+	}
 	if c.Target, err = resolve(c.Path, c.Created); err != nil {
 		return Change{}, err
 	}
@@ -320,6 +339,68 @@ func resolve(path string, create bool) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), err
 }
 
+// within is the folder of the project that a file belongs to, "" for one of the user's
+// own.
+func (f *File) within() string {
+	if len(f.Places) == 0 {
+		return ""
+	}
+	p := f.Places[0]
+	if p.Scope != "project" || strings.HasPrefix(p.Path, "~") || strings.HasPrefix(p.Path, "$") || filepath.IsAbs(p.Path) {
+		return ""
+	}
+	dir := f.Path
+	for range strings.Split(p.Path, "/") {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// LeavesProject is where a file of a project leads to if a symbolic link takes it out of
+// the project, and "" if none does. Nothing is written there: whoever wrote the project
+// could name any file of the user's.
+func (f *File) LeavesProject() string { return outOf(f.within(), f.Path) }
+
+// outOf is where a path leads to if that is outside of a folder; "" if it is not, or
+// there is no folder. What is not there yet is judged by the folder that it would be
+// made in.
+func outOf(within, path string) string {
+	if within == "" {
+		return ""
+	}
+	root, err := filepath.EvalSymlinks(within)
+	if err != nil {
+		return ""
+	}
+	for there := path; ; there = filepath.Dir(there) {
+		target, err := filepath.EvalSymlinks(there)
+		if err != nil && exists(there) { // a link to nowhere
+			target, _ = os.Readlink(there)
+			err = nil
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(there), target)
+			}
+		}
+		if err == nil {
+			rel, err := filepath.Rel(root, target)
+			if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+				return target
+			}
+			return ""
+		}
+		if filepath.Dir(there) == there {
+			return ""
+		}
+	}
+}
+
+func staysWithin(within, path string) error {
+	if target := outOf(within, path); target != "" {
+		return fmt.Errorf("%w %s: a symbolic link leads to %s, outside of the project", ErrRefused, path, target)
+	}
+	return nil
+}
+
 // unchanged makes sure that a file still holds what we read, and may be replaced.
 func unchanged(target string, before []byte, created bool) (fs.FileInfo, error) {
 	if created {
@@ -345,6 +426,9 @@ func unchanged(target string, before []byte, created bool) (fs.FileInfo, error) 
 // MayReplace says why [Store.Save] would not write a file as it is now, nil if it
 // would. It is for plans; Save looks again.
 func (f *File) MayReplace() error {
+	if err := staysWithin(f.within(), f.Path); err != nil {
+		return err
+	}
 	if f.onDisk == nil {
 		return nil // a new one
 	}

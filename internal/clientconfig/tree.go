@@ -22,6 +22,9 @@ func (k kind) String() string {
 	return [...]string{"null", "a truth value", "a number", "a text", "a list", "an object"}[k]
 }
 
+// kinds are the kinds as the table of clients writes them.
+var kinds = map[string]kind{"boolean": boolean, "number": number, "text": text, "list": list, "object": object}
+
 // A node is one value of a document, whatever the format.
 type node struct {
 	kind  kind

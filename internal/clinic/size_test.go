@@ -98,12 +98,12 @@ func TestToolsAndAnswersAreShort(t *testing.T) {
 	}{
 		{"check_health", map[string]any{}, 2200, 1400, "The server needs NOTION_API_KEY"},
 		{"check_health", map[string]any{"auto_heal": true}, 3000, 2200, "The server needs NOTION_API_KEY"},
-		{"check_health", map[string]any{"auto_heal": true}, 3000, 2200, "Claude Code skips this entry"},
+		{"check_health", map[string]any{"auto_heal": true}, 3000, 2200, "Claude Code ignores this entry"},
 		{"heal_server", map[string]any{"server": "s03"}, 800, 700, "set NOTION_API_KEY before"},
 		{"heal_server", map[string]any{"server": "s07"}, 1400, 1200, `+      "args"`},
 		{"test_connection", map[string]any{"server": "s01"}, 400, 350, "search_things_3"},
 		{"configure_server", map[string]any{"name": "new", "package": "npm:@example/new", "secrets": []string{"API_KEY"}, "clients": []string{"claude-code"}}, 900, 850, "fetch a package"},
-		{"list_servers", map[string]any{}, 4300, 3500, "Claude Code skips this entry"},
+		{"list_servers", map[string]any{}, 4300, 3500, "Claude Code ignores this entry"},
 		{"explain_error", map[string]any{"error": "spawn npx ENOENT"}, 350, 300, "was not found"},
 	} {
 		r := a.call(t, test.tool, test.arguments, nil)

@@ -42,7 +42,9 @@ func (d *Doctor) Check(ctx context.Context, which Which, each func(*Case)) *Repo
 		}
 	}
 	report.Cases = d.admit(files, which)
-	d.examineAll(ctx, report.Cases, closed)
+	looking := *d
+	looking.look = new(oneLook)
+	looking.examineAll(ctx, report.Cases, closed)
 	report.Took = time.Since(began)
 	return report
 }
@@ -185,7 +187,7 @@ func (d *Doctor) advise(ctx context.Context, c *Case) {
 
 func (d *Doctor) climb(ctx context.Context, c *Case) {
 	start, variables := d.start(c.server, c.file)
-	found := append(c.Also, variables...)
+	found := append(append(c.Also, variables...), unsafeSettings(c.server)...)
 	c.Also, c.hider = nil, start.hider()
 	// As it stands in the file: what a variable holds may be secret.
 	c.Runs = runs(argvOf(c.server), c.server.URL.Text)
@@ -199,7 +201,13 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 		if again, better, ok := d.withLoginPath(ctx, c, resolved); ok {
 			start, resolved = again, better
 		}
-		if b := firstBroken(resolved); b != nil {
+		b := firstBroken(resolved)
+		if f, ok := d.dependsOnFolder(c.server, start); ok && (b == nil || explains(found, *b) == nil) {
+			c.close(nil, append(found, f))
+			c.State = Unchecked
+			return
+		}
+		if b != nil {
 			if reason := blame(found, b); reason != b {
 				b, resolved = reason, nil // what follows from it goes without saying
 			}
@@ -219,17 +227,27 @@ func (d *Doctor) climb(ctx context.Context, c *Case) {
 		if c.State == Healthy {
 			c.State = Unchecked
 		}
-	case d.needsApproval(c.server, c.file):
-		c.close(nil, found)
-		c.State = Pending
-		b := d.bond(c.server, c.file)
-		if c.Approve = b.hash; d.Approvals != nil {
-			c.Changed = d.Approvals.changed(b)
-		}
-		c.Runs = wouldRun(c.server, c.Changed)
 	default:
-		d.probe(ctx, c, start, found)
+		d.startApproved(ctx, c, start, found)
 	}
+}
+
+// startApproved starts a server, unless a person has to agree first.
+func (d *Doctor) startApproved(ctx context.Context, c *Case, start Start, found []Finding) {
+	key, waits := d.pending(c.server, c.file)
+	if !waits {
+		d.probe(ctx, c, start, found)
+		if key.hash != "" && d.Approvals != nil {
+			d.Approvals.extend(key, d.approvalKey(c.server, c.file))
+		}
+		return
+	}
+	c.close(nil, found)
+	c.State, c.Approve, c.EveryTime = Pending, key.hash, key.unbounded != ""
+	if d.Approvals != nil {
+		c.Changed = d.Approvals.changed(key)
+	}
+	c.Runs = wouldRun(c.server, key, c.Changed)
 }
 
 // withLoginPath looks for a program that was not found with the PATH of the login
@@ -263,9 +281,7 @@ func (d *Doctor) probe(ctx context.Context, c *Case, start Start, found []Findin
 	saw.hide(start.hider())
 	c.saw, c.Info = &saw, saw.Info
 	if saw.Fault != nil {
-		for _, line := range saw.Fault.Stderr {
-			c.Stderr = append(c.Stderr, secret.Scrub(line))
-		}
+		c.Stderr = append(c.Stderr, saw.Fault.Stderr...)
 	}
 	c.Ladder = append(c.Ladder, saw.Steps...)
 	for _, s := range saw.Steps {

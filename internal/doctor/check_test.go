@@ -41,7 +41,7 @@ func ward(t *testing.T, files map[string]string, probe func(context.Context, Sta
 		}
 	}
 	return &Doctor{
-		System:    clientconfig.System{OS: "linux", Home: home, Project: project, Root: root, Getenv: func(string) string { return "" }},
+		System:    clientconfig.System{OS: "linux", Home: home, Project: project, Root: root, Getenv: trusting},
 		Environ:   []string{"HOME=" + home, "PATH=/usr/bin:/bin"},
 		Probe:     probe,
 		Store:     &clientconfig.Store{Dir: filepath.Join(root, "state")},
@@ -264,4 +264,12 @@ func TestWithoutAProbeNothingIsStarted(t *testing.T) {
 	if c.State != Unchecked || c.Runs != "true" {
 		t.Errorf("got %+v", c)
 	}
+}
+
+// trusting is an environment in which Gemini CLI trusts every folder.
+func trusting(name string) string {
+	if name == "GEMINI_CLI_TRUST_WORKSPACE" {
+		return "true"
+	}
+	return ""
 }

@@ -26,7 +26,7 @@ func (d *Doctor) unheardOf(r *ConfigureRequest, s *clientconfig.Server, notice s
 	if s.URL.Text != "" {
 		return "connect to " + secret.Scrub(s.URL.Text) + notice
 	}
-	words := agreedLine(r.Env, argvOf(s)) // a variable can make a program do anything
+	words := agreedLine(r.Env, argvOf(s), hasCode(s.Client, "args", argvOf(s)) || hasCode(nil, "", values(s.Env))) // a variable can make a program do anything
 	if r.Package != "" {
 		kind, _ := r.packageKind()
 		return fmt.Sprintf("fetch a package from %s and run it: %s%s", map[string]string{"npm": "npm", "pypi": "PyPI", "oci": "a container registry"}[kind], words, notice)

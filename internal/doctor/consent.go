@@ -1,296 +1,17 @@
 package doctor
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 	"unicode"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 	"github.com/mcpmend/mcpmend/internal/secret"
 )
 
-// Approvals remembers which commands of project files a person has agreed to run.
-// An approval is bound to the hash of the file's name, command, arguments, working
-// folder, names of variables and all their values that are not secret, and to the
-// content of the scripts that it names in the project: another command is another
-// approval.
-//
-// They are lines at the end of a file that only its owner can read or write; a
-// file that others may write to is not believed. Any number of processes may use
-// it at once.
-type Approvals struct {
-	// File is where they are kept. It is made when first needed.
-	File string
-
-	// What the file said when it last looked like info. A project may have thousands
-	// of entries, and each is looked up and noted.
-	mutex sync.Mutex
-	info  fs.FileInfo
-	lines map[string]approvalLine
-}
-
-// What a line of the file says of a hash.
-const (
-	wordShown    = "shown"
-	wordApproved = "approved"
-)
-
-// shortHash is how much of a hash a person has to type. Approving by it is safe
-// because the whole hash is looked up among those that were shown.
-const shortHash = 12
-
-// Approved reports whether a person has agreed to the command with this hash, which
-// has to be whole.
-func (a *Approvals) Approved(hash string) bool {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	lines, err := a.read()
-	return err == nil && len(hash) == hex.EncodedLen(sha256.Size) && lines[hash].word == wordApproved
-}
-
-// ErrNoHash: what was given to be approved cannot be a hash.
-var ErrNoHash = errors.New("an approval takes the hash that was shown with the command, at least 12 characters of it")
-
-// Approve remembers that a person has agreed. The hash may be cut to its first
-// twelve characters if the command was shown before.
-func (a *Approvals) Approve(hash string) error {
-	hash = strings.ToLower(strings.TrimSpace(hash))
-	if len(hash) < shortHash || strings.Trim(hash, "0123456789abcdef") != "" || len(hash) > hex.EncodedLen(sha256.Size) {
-		return ErrNoHash
-	}
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	lines, err := a.read()
-	if err != nil {
-		return err
-	}
-	if len(hash) < hex.EncodedLen(sha256.Size) {
-		var whole []string
-		for known := range lines {
-			if strings.HasPrefix(known, hash) {
-				whole = append(whole, known)
-			}
-		}
-		switch len(whole) {
-		case 0:
-			return fmt.Errorf("no command with the hash %s was shown", hash)
-		case 1:
-			hash = whole[0]
-		default:
-			return fmt.Errorf("%d commands have a hash that begins with %s: type all of it", len(whole), hash)
-		}
-	}
-	line := lines[hash] // with its scripts, if it was shown
-	if line.word == wordApproved {
-		return nil
-	}
-	line.word = wordApproved
-	return a.append(hash, line)
-}
-
-// An approvalLine is what is known of a hash.
-type approvalLine struct {
-	word string
-	// base is the hash without the content of scripts and marks stand for these, in
-	// order to say later what has changed. There are none without scripts.
-	base  string
-	marks []string
-}
-
-// show remembers that a command waits for approval, so that the beginning of its
-// hash is enough to approve it. Where that fails the whole hash still works.
-func (a *Approvals) show(b bond) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	lines, err := a.read()
-	if err != nil || lines[b.hash].word != "" {
-		return
-	}
-	line := approvalLine{word: wordShown, base: b.base}
-	for _, s := range b.scripts {
-		line.marks = append(line.marks, s.mark)
-	}
-	_ = a.append(b.hash, line)
-}
-
-// read returns what the file says of each hash. A line that was cut off says
-// nothing. The caller holds the mutex, and does not keep the map.
-func (a *Approvals) read() (map[string]approvalLine, error) {
-	info, err := os.Lstat(a.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		a.info = nil
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || !ownedByUs(info) || runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("%s is not believed: others may write to it", a.File)
-	}
-	if a.info != nil && os.SameFile(a.info, info) && a.info.Size() == info.Size() && a.info.ModTime().Equal(info.ModTime()) {
-		return a.lines, nil
-	}
-	text, err := os.ReadFile(a.File)
-	if err != nil {
-		return nil, err
-	}
-	a.info, a.lines = info, make(map[string]approvalLine)
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if len(words) != 3 && len(words) != 5 || !strings.HasSuffix(line, "\n") || len(words[1]) != hex.EncodedLen(sha256.Size) {
-			continue
-		}
-		if a.lines[words[1]].word == wordApproved {
-			continue
-		}
-		known := approvalLine{word: words[0]}
-		if len(words) == 5 {
-			known.base, known.marks = words[3], strings.Split(words[4], ",")
-		}
-		a.lines[words[1]] = known
-	}
-	return a.lines, nil
-}
-
-// append writes a line at once, so that lines of several processes never mix. It
-// begins with a line break, in case the one before was cut off by a crash. The caller
-// has just read, under the same hold of the mutex.
-func (a *Approvals) append(hash string, line approvalLine) error {
-	if err := os.MkdirAll(filepath.Dir(a.File), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(a.File, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("\n%s %s %s", line.word, hash, time.Now().UTC().Format(time.RFC3339))
-	if len(line.marks) > 0 {
-		text += " " + line.base + " " + strings.Join(line.marks, ",")
-	}
-	text += "\n"
-	_, err = f.WriteString(text)
-	if err == nil && line.word == wordApproved { // what was merely shown may be lost
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		a.appended(hash, line, len(text))
-	}
-	return err
-}
-
-// appended spares us reading all that we know and one line, if nobody else has
-// written meanwhile.
-func (a *Approvals) appended(hash string, line approvalLine, size int) {
-	before := a.info
-	a.info = nil
-	if info, err := os.Lstat(a.File); err == nil && before != nil && os.SameFile(before, info) && info.Size() == before.Size()+int64(size) {
-		a.info, a.lines[hash] = info, line
-	}
-}
-
-// A bond is what an approval is bound to: one hash of it all, one without the content
-// of scripts, and these scripts.
-type bond struct {
-	hash, base string
-	scripts    []script
-}
-
-// fingerprint is the hash that an approval is bound to.
-func (d *Doctor) fingerprint(s *clientconfig.Server, f *clientconfig.File) string {
-	return d.bond(s, f).hash
-}
-
-// bond is what an approval of an entry is bound to. The folder counts as it is in the
-// end: a file of the folder above holds for many projects, and the same relative
-// path leads to another program in each.
-func (d *Doctor) bond(s *clientconfig.Server, f *clientconfig.File) bond {
-	var b bond
-	what := struct {
-		File, Command string
-		Args          []string
-		Env           []string
-		From          []string
-		EnvFile, Cwd  string
-		URL           string
-		Headers       []string
-		Dir           string
-		FileEnv       []string
-		Scripts       []string `json:",omitempty"`
-	}{File: s.File, Command: s.Command.Text, EnvFile: s.EnvFile.Text, Cwd: s.Cwd.Text, URL: s.URL.Text}
-	if s.Command.Text != "" {
-		x, as := d.expansion(s, f)
-		what.Dir = d.folder(as, s, x)
-		for _, pair := range x.envFile() {
-			what.FileEnv = append(what.FileEnv, boundValue(pair[0], pair[1]))
-		}
-		b.scripts = d.scripts(s, x, what.Dir)
-	}
-	for _, a := range s.Args {
-		what.Args = append(what.Args, a.Text)
-	}
-	for _, p := range s.Env {
-		what.Env = append(what.Env, boundValue(p.Name.Text, p.Value.Text)+references(s, "env", p))
-	}
-	for _, v := range s.EnvFrom {
-		what.From = append(what.From, v.Text)
-	}
-	for _, h := range s.Headers {
-		what.Headers = append(what.Headers, h.Name.Text+references(s, "headers", h))
-	}
-	for _, h := range s.HeadersFrom {
-		what.Headers = append(what.Headers, h.Name.Text+" from "+h.Value.Text)
-	}
-	slices.Sort(what.Env)
-	slices.Sort(what.From)
-	slices.Sort(what.Headers)
-	sum := func() string {
-		text, err := json.Marshal(what)
-		if err != nil {
-			panic(err) // texts and lists of texts
-		}
-		sum := sha256.Sum256(text)
-		return hex.EncodeToString(sum[:])
-	}
-	b.base = sum()
-	for _, script := range b.scripts {
-		what.Scripts = append(what.Scripts, script.mark)
-	}
-	b.hash = sum()
-	return b
-}
-
-// boundValue is as much of a variable as an approval depends on. A token may be
-// renewed without asking again. Any other value is as good as an argument: it makes
-// a program run other code, or send that token to another address.
-func boundValue(name, value string) string {
-	if secret.Name(name) && !steering().MatchString(name) {
-		return name
-	}
-	return name + "=" + value
-}
-
-// references are the user's own variables that a value hands over.
-func references(s *clientconfig.Server, part string, p clientconfig.Pair) string {
-	out := ""
-	if s.Client != nil {
-		for _, r := range s.Client.References(part, p.Value.Text) {
-			out += " " + r.Text
-		}
-	}
-	return out
-}
+// What a person is asked before something of a project is started, and what they see.
 
 // steering are variables that make a program run other code, though some are
 // called like secrets.
@@ -299,9 +20,9 @@ var steering = pattern(`(?i)^(PATH|PATHEXT|COMSPEC|SHELL|ENV|BASH_ENV|HOME|USERP
 
 // wouldRun is all that somebody agrees to who approves an entry, in one line: a
 // variable can make a harmless command run something else. Words are quoted where
-// it could not be seen otherwise where they end. changed are scripts that were
+// it could not be seen otherwise where they end. changed are parts of the key that were
 // approved with another content.
-func wouldRun(s *clientconfig.Server, changed []string) string {
+func wouldRun(s *clientconfig.Server, k approvalKey, changed []string) string {
 	words := argvOf(s)
 	if s.URL.Text != "" {
 		words = []string{secret.Scrub(s.URL.Text)}
@@ -319,8 +40,20 @@ func wouldRun(s *clientconfig.Server, changed []string) string {
 	for _, v := range s.EnvFrom {
 		notes = append(notes, "your "+v.Text)
 	}
-	if s.EnvFile.Text != "" {
-		notes = append(notes, "variables of "+s.EnvFile.Text)
+	var lines []string // of files of variables
+	for _, f := range k.envFiles {
+		lines = append(lines, f.lines...)
+	}
+	inline := hasCode(s.Client, "args", words) || hasCode(s.Client, "env", values(s.Env)) || hasCode(nil, "", lines)
+	for _, f := range k.envFiles {
+		switch {
+		case f.outside:
+			notes = append(notes, "variables of "+f.name+", which is outside of the project and was not read")
+		case len(f.lines) > 0:
+			notes = append(notes, "variables of "+f.name+": "+strings.Join(quoted(agreeable(f.lines, true, inline), " "), " "))
+		default:
+			notes = append(notes, "variables of "+f.name)
+		}
 	}
 	if s.Cwd.Text != "" {
 		notes = append(notes, "in "+s.Cwd.Text)
@@ -328,27 +61,72 @@ func wouldRun(s *clientconfig.Server, changed []string) string {
 	for _, name := range changed {
 		notes = append(notes, name+" has changed since you approved it")
 	}
-	line := agreedLine(set, words)
+	if k.unbounded != "" {
+		notes = append(notes, "what it runs "+k.unbounded+", so this is asked every time")
+	}
+	line := agreedLine(set, words, inline)
 	if len(notes) > 0 {
 		line += " (" + strings.Join(quoted(notes, "  "), ", ") + ")"
 	}
 	return line
 }
 
-// agreeable are words with their secrets hidden, as far as these are no more than
-// secrets: in TOKEN="$(curl …)" for a shell, or password=… for node -e, something
-// would be run that nobody has seen. A word that is nothing but a secret stays
-// hidden, and so does the value of an option that is named like one, and a variable
-// that makes no program run other code.
-func agreeable(words []string, variables bool) []string {
+func values(pairs []clientconfig.Pair) []string {
+	var all []string
+	for _, p := range pairs {
+		all = append(all, p.Value.Text)
+	}
+	return all
+}
+
+// hasCode: some word may be a line of code that uses others, as in sh -c 'exec $TOKEN'.
+// What the client itself replaces is none.
+func hasCode(client *clientconfig.Client, part string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		if client != nil {
+			for _, r := range slices.Backward(client.References(part, w)) {
+				if r.Expanded && !r.HasDefault {
+					w = w[:r.Start] + w[r.Start+len(r.Text):]
+				}
+			}
+		}
+		return strings.ContainsAny(w, codeSigns+"$[]") || batchVariable().MatchString(w)
+	})
+}
+
+// codeSigns are such that no language does without one of them.
+const codeSigns = "()`;|&<>{}'\""
+
+var batchVariable = pattern(`%\w+%`)
+
+// isLineOfCode: a word is more than a word, as no secret is.
+func isLineOfCode(word string) bool {
+	return strings.ContainsAny(word, codeSigns) || strings.ContainsFunc(word, unicode.IsSpace)
+}
+
+// agreeable are words with their secrets hidden, as far as these are proven to be data.
+// Where there is code in the line itself, inline, nothing is: it may run any of the
+// words, and who agrees judges it by what it says. Elsewhere it takes a word that is
+// nothing but a secret, the value of an option that is named like one, or a variable
+// that makes no program run other code; and that could not be a line of code or a
+// path.
+func agreeable(words []string, variables, inline bool) []string {
+	if inline {
+		return slices.Clone(words)
+	}
 	shown := secret.Args(words)
-	docker, ofDocker := dockerRun(words)
 	for i, w := range words {
-		name, value, _ := strings.Cut(w, "=")
+		name, value, named := strings.Cut(w, "=")
+		if !named {
+			value = w
+		}
 		switch {
-		case shown[i] == w, shown[i] == secret.Mark, ofDocker && i < docker.image:
+		case shown[i] == w:
+		case strings.ContainsAny(value, `/\`) && !strings.Contains(value, "://") && !strings.ContainsAny(value, "+="): // base64 has them
+			shown[i] = w
+		case shown[i] == secret.Mark && !isLineOfCode(w):
 		case strings.HasPrefix(w, "-") && value != "" && shown[i] == name+"="+secret.Mark:
-		case variables && !steering().MatchString(name):
+		case variables && !steering().MatchString(name) && !isLineOfCode(value):
 		default:
 			shown[i] = unhide(w, shown[i])
 		}
@@ -357,16 +135,21 @@ func agreeable(words []string, variables bool) []string {
 }
 
 // agreedLine is a command with its variables, as somebody is asked about it.
-func agreedLine(set, argv []string) string {
-	return strings.Join(quoted(append(agreeable(set, true), agreeable(argv, false)...), " "), " ")
+func agreedLine(set, argv []string, inline bool) string {
+	return strings.Join(quoted(append(agreeable(set, true, inline), agreeable(argv, false, inline)...), " "), " ")
 }
 
-// Agreeable is a text that somebody is asked to agree to, with its secrets hidden as
-// far as these are no code.
-func Agreeable(text string) string { return unhide(text, secret.Scrub(text)) }
+// Agreeable is a line that somebody is asked to agree to, for who has no more than the
+// line: what is hidden in it is hidden already, and where it has code in it nothing may
+// be hidden on the way.
+func Agreeable(line string) string {
+	if strings.ContainsAny(line, codeSigns+"$%/") {
+		return line
+	}
+	return secret.Scrub(line)
+}
 
-// unhide shows what is hidden of a word and could be code: no language does without
-// one of these signs.
+// unhide shows what is hidden of a word and could be code.
 func unhide(word, shown string) string {
 	pieces := strings.Split(shown, secret.Mark)
 	rest, ok := strings.CutPrefix(word, pieces[0])
@@ -381,7 +164,7 @@ func unhide(word, shown string) string {
 			return word
 		}
 		hidden := secret.Mark
-		if strings.ContainsAny(rest[:at], "()`;|&<>{}'\"") || strings.ContainsFunc(rest[:at], unicode.IsSpace) {
+		if isLineOfCode(rest[:at]) {
 			hidden = rest[:at]
 		}
 		out, rest = out+hidden+piece, rest[at+len(piece):]
@@ -405,30 +188,44 @@ func quoted(words []string, gap string) []string {
 // is no better than a command: it may be one that only this machine can reach, where
 // a request alone does something.
 func (d *Doctor) needsApproval(s *clientconfig.Server, f *clientconfig.File) bool {
+	_, waits := d.pending(s, f)
+	return waits
+}
+
+// pending is the same with the key that has to be approved, if it is an entry of a
+// project.
+func (d *Doctor) pending(s *clientconfig.Server, f *clientconfig.File) (k approvalKey, waits bool) {
 	if !ofProject(s, f) {
-		return false
+		return approvalKey{}, false
 	}
+	k = d.approvalKeyIn(d.look, s, f)
 	if d.Approvals == nil {
-		return true
+		return k, true
 	}
-	b := d.bond(s, f)
-	if d.Approvals.Approved(b.hash) {
-		return false
+	if d.Approvals.allows(k) {
+		if d.look == nil {
+			return k, false
+		}
+		// Something may have changed since the look began.
+		if k = d.approvalKey(s, f); d.Approvals.allows(k) {
+			return k, false
+		}
 	}
-	d.Approvals.show(b)
-	return true
+	d.Approvals.show(k)
+	return k, true
 }
 
 // approve is for an entry that a person has agreed to in other words: it may be
 // started from now on.
 func (d *Doctor) approve(s *clientconfig.Server, f *clientconfig.File) error {
+	k, waits := d.pending(s, f)
 	switch {
-	case !d.needsApproval(s, f):
+	case !waits:
 		return nil
 	case d.Approvals == nil:
 		return errors.New("there is no place to remember what was approved")
 	}
-	return d.Approvals.Approve(d.fingerprint(s, f))
+	return d.Approvals.Approve(k.hash)
 }
 
 func ofProject(s *clientconfig.Server, f *clientconfig.File) bool {

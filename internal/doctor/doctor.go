@@ -75,6 +75,8 @@ type Doctor struct {
 	Static bool
 	// Call is a tool to call on every server that got so far, nil for none.
 	Call *Call
+
+	look *oneLook // nil outside of Check
 }
 
 // Which says what to look at. The zero value is everything.
@@ -160,9 +162,14 @@ type Case struct {
 	Stderr []string `json:"stderr,omitempty"`
 	// Approve is the hash that approves a Pending command.
 	Approve string `json:"approve,omitempty"`
-	// Changed are scripts of the project that a Pending command names and that are
-	// not what they were when it was approved.
+	// Changed are files that a Pending command runs, or folders of them, that are not what
+	// they were when it was approved.
 	Changed []string `json:"changed,omitempty"`
+	// Untrusted says of a Disabled server that its client uses none in this folder, and
+	// what to do about it.
+	Untrusted string `json:"untrusted,omitempty"`
+	// EveryTime: a Pending command runs more files than an approval can cover.
+	EveryTime bool `json:"-"`
 	// Runs is the command or URL, safe to be shown.
 	Runs string `json:"runs,omitempty"`
 	// Took is how long it was under examination.
@@ -242,6 +249,8 @@ type Finding struct {
 	// What the fixes need to know.
 	pieces  fault.Pieces
 	problem *clientconfig.Problem
+	// refused: the client reads nothing of the file because of it.
+	refused bool
 	// entryVariable is the variable of the entry whose value refers to another.
 	entryVariable string
 	// lost: pieces.Variable is set where we run and does not reach the server, which
@@ -283,6 +292,8 @@ type Fix struct {
 	// within says that its client gives it that much by itself.
 	wait   time.Duration
 	within bool
+	// person: see NeedsPerson.
+	person bool
 }
 
 // Changes reports whether the fix changes anything. To wait longer does not.
@@ -325,6 +336,9 @@ type Start struct {
 
 	// refers are the variables that the entry refers to, as NAME=value.
 	refers []string
+	// anywhere: the client starts it in whatever folder it works in itself, and we start
+	// it elsewhere.
+	anywhere bool
 }
 
 // Call is a tool and its arguments, a JSON object.

@@ -33,11 +33,13 @@ func NewDraft(before, after *clientconfig.File, secrets map[string]string) *Draf
 	if bytes.Equal(before.Bytes(), after.Bytes()) {
 		return nil
 	}
-	return &Draft{
+	draft := &Draft{
 		ID:     draftID(after.Path, before.Bytes(), after.Bytes()),
 		Diff:   hiddenDiff(hiderOf(secrets, before, after), after.Path, string(before.Bytes()), string(after.Bytes())),
 		before: before, file: after,
 	}
+	draft.Diff.sayLink(before)
+	return draft
 }
 
 func draftID(path string, before, after []byte) string {

@@ -15,7 +15,7 @@ import (
 func fileCase(f *clientconfig.File) *Case {
 	var found []Finding
 	for _, p := range f.Problems {
-		if p.Server == "" && p.Kind != clientconfig.Misplaced {
+		if p.Kind != clientconfig.Misplaced && (p.Server == "" || f.RefusedFor(p)) {
 			found = append(found, fileFinding(f, p))
 		}
 	}
@@ -72,6 +72,10 @@ func (d *Doctor) entryCase(f *clientconfig.File, s *clientconfig.Server) *Case {
 	}
 	c.climbed(AtShape)
 	c.Also = found
+	if f.Untrusted {
+		c.State = Disabled
+		c.Untrusted = fmt.Sprintf("%s does not trust this folder: %s", f.Client.Name, f.Client.Trust.How)
+	}
 	return c
 }
 

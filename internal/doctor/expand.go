@@ -13,6 +13,7 @@ import (
 // variables in it.
 func (d *Doctor) start(s *clientconfig.Server, f *clientconfig.File) (Start, []Finding) {
 	x, as := d.expansion(s, f)
+	x.sealed = s.EnvFile.Text != "" && ofProject(s, f) && !d.mayOpen(s, f, x)
 	st := Start{Transport: s.Transport, Dir: d.folder(as, s, x)}
 	if s.URL.Text != "" {
 		st.URL = x.expand("url", "", s.URL)
@@ -23,9 +24,7 @@ func (d *Doctor) start(s *clientconfig.Server, f *clientconfig.File) (Start, []F
 			st.Command = append(st.Command, x.expand("args", "", a))
 		}
 		st.Env = x.variables(d.environment(as)).list
-		if s.Cwd.Text == "" && !ofProject(s, f) && s.Scope != "local" && takesFromFolder(st.Command) {
-			st.Dir = d.home()
-		}
+		st.anywhere = s.Cwd.Text == "" && !ofProject(s, f) && s.Scope != "local" && !as.GUI && d.System.Project != ""
 	}
 	st.refers = x.refers
 	return st, x.found
@@ -38,49 +37,29 @@ func (d *Doctor) expansion(s *clientconfig.Server, f *clientconfig.File) (*expan
 		client = f.Client
 	}
 	as := cmp.Or(d.As, client)
-	return &expansion{doctor: d, client: client, as: as, server: s, env: d.ofClient(as)}, as
+	x := &expansion{doctor: d, client: client, as: as, server: s, env: d.ofClient(as), dir: d.home()}
+	if d.System.Project != "" && (ofProject(s, f) || s.Scope == "local") {
+		x.dir = d.System.Project
+	}
+	return x, as
 }
 
-// takesFromFolder reports whether a program takes what it runs, or whom it gets
-// that from, out of the folder that it is started in: npx obeys the .npmrc there
-// and python -m prefers a module that lies there. Its client has asked the user
-// whether the folder can be trusted, and we have not; so a server of the user's own
-// is started elsewhere, unless the entry itself names something in the folder.
-func takesFromFolder(command []string) bool {
-	args := command[1:]
-	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "./") || strings.HasPrefix(a, "../") }) {
-		return false
-	}
-	name := strings.TrimRight(programName(command[0]), "0123456789.")
-	switch name {
-	case "cmd", "env": // start another program
-		behind := slices.IndexFunc(args, func(a string) bool {
-			return !strings.EqualFold(a, "/c") && !strings.HasPrefix(a, "-") && !strings.Contains(a, "=")
-		})
-		return behind >= 0 && takesFromFolder(args[behind:])
-	case "mcpmend":
-		behind := slices.Index(args, "--") + 1
-		return behind > 0 && behind < len(args) && takesFromFolder(args[behind:])
-	case "sh", "bash", "zsh", "dash", "fish", "ksh": // may start anything
-		return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") })
-	case "python", "py":
-		return slices.Contains(args, "-m") || slices.Contains(args, "-c")
-	}
-	return fetches(name) || name == "deno"
-}
-
-// folder is where the client starts the server: where the entry says, or where
-// the client itself works. A terminal's client works in the project, an app from
-// the desktop only as far as the project's own file goes.
+// folder is where a server is started: where its entry says, and else where the client
+// works, as far as that is ours to follow. An entry of a project belongs to that folder,
+// and so does one that the user has made for it. Any other of the user's own is started
+// in the home folder, though a client in a terminal would start it in the project: a
+// project can steer many a program that is started in it (npx obeys the .npmrc there,
+// python -m prefers a module that lies there, and either may stand behind any number of
+// other programs), and the client has asked whether the folder can be trusted. We have
+// not.
 func (d *Doctor) folder(c *clientconfig.Client, s *clientconfig.Server, x *expansion) string {
-	base := d.home()
-	if d.System.Project != "" && (!c.GUI || s.Scope == "project" || s.Scope == "local") {
-		base = d.System.Project
-	}
 	if s.Cwd.Text == "" {
-		return base
+		return x.dir
 	}
-	at := site{environ: *x.env, dir: base}
+	at := site{environ: *x.env, dir: x.dir}
+	if d.System.Project != "" && !c.GUI {
+		at.dir = d.System.Project
+	}
 	return at.absolute(x.expand("cwd", "", s.Cwd))
 }
 
@@ -92,8 +71,10 @@ type expansion struct {
 	as     *clientconfig.Client // in whose environment it is started
 	server *clientconfig.Server
 	env    *environ // of as
+	dir    string   // what the paths in it are relative to
 	found  []Finding
 	refers []string // what was looked up, as NAME=value
+	sealed bool     // the file of variables is not opened
 }
 
 // expand is a value as the client hands it on. part says where it stands in the

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,7 +169,7 @@ func TestWhatOnlyTheTerminalHasCannotBeReferredToFromTheDesktop(t *testing.T) {
 
 func TestAServerWorksWhereItsClientDoes(t *testing.T) {
 	for _, test := range []struct{ client, scope, cwd, want string }{
-		{"claude-code", "user", "", "/project"},
+		{"claude-code", "user", "", "/home/u"}, // not under the influence of a project
 		{"claude-desktop", "user", "", "/home/u"},
 		{"vscode", "project", "", "/project"},
 		{"vscode", "project", "sub", "/project/sub"},
@@ -199,9 +200,12 @@ func TestAProjectCannotSteerTheUsersOwnServers(t *testing.T) {
 		{"user", "env", `"A=b", "npx", "-y", "server"`, "/home/u"},
 		{"user", "bash", `"-lc", "npx -y server"`, "/home/u"},
 		{"user", "/opt/mcpmend", `"run", "--", "npx", "-y", "server"`, "/home/u"},
-		{"user", "/opt/mcpmend", `"run", "--"`, "/project"},
-		{"user", "uv", `"run", "./server.py"`, "/project"},
-		{"user", "node", `"server.js"`, "/project"},
+		{"user", "/opt/mcpmend", `"run", "--"`, "/home/u"},
+		{"user", "timeout", `"60", "npx", "-y", "server"`, "/home/u"},
+		{"user", "op", `"run", "--", "poetry", "run", "server"`, "/home/u"},
+		{"user", "a-wrapper-nobody-knows", `"uv", "run", "./server.py"`, "/home/u"},
+		{"user", "uv", `"run", "./server.py"`, "/home/u"},
+		{"user", "node", `"server.js"`, "/home/u"},
 		{"project", "npx", `"-y", "server"`, "/project"},
 		{"local", "npx", `"-y", "server"`, "/project"},
 	} {
@@ -211,6 +215,38 @@ func TestAProjectCannotSteerTheUsersOwnServers(t *testing.T) {
 		if filepath.ToSlash(st.Dir) != test.want {
 			t.Errorf("%s %s %s starts in %s, want %s", test.scope, test.command, test.args, st.Dir, test.want)
 		}
+	}
+}
+
+// Which file a relative path is depends on the folder, and the client's is not ours.
+func TestARelativePathOfTheUsersOwnDependsOnTheFolder(t *testing.T) {
+	for _, test := range []struct{ name, entry, home, want string }{
+		{"a script", `{"command": "node", "args": ["server.js"]}`, "", "claude-code s unchecked resolve.depends_on_folder"},
+		{"a program", `{"command": "./serve"}`, "", "claude-code s unchecked resolve.depends_on_folder"},
+		{"behind a wrapper", `{"command": "timeout", "args": ["5", "../serve.sh"]}`, "", "claude-code s unchecked resolve.depends_on_folder"},
+		{"one that is in the home folder", `{"command": "sh", "args": ["server.sh"]}`, "server.sh", "claude-code s healthy"},
+		{"an absolute one", `{"command": "/nowhere/serve"}`, "", "claude-code s dead resolve.command_not_found"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := map[string]string{"~/.claude.json": servers(test.entry), "PROJECT/server.js": "", "PROJECT/serve": "", "PROJECT/server.sh": ""}
+			if test.home != "" {
+				files["~/"+test.home] = ""
+			}
+			started := 0
+			d := ward(t, files, func(ctx context.Context, s Start) Sighting {
+				if started++; s.Dir == "" || strings.HasSuffix(s.Dir, "project") {
+					t.Errorf("started in %q", s.Dir)
+				}
+				return healthy(ctx, s)
+			})
+			r := d.Check(t.Context(), Which{}, nil)
+			if diff := cmp.Diff([]string{test.want}, summary(r)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if want := strings.HasSuffix(test.want, "healthy"); (started > 0) != want {
+				t.Errorf("started %d times", started)
+			}
+		})
 	}
 }
 

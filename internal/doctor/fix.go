@@ -22,13 +22,6 @@ type fixKind struct {
 	doc string
 }
 
-// NeedsPerson reports whether nobody but a person may agree to the fix, and no
-// program in their name: a secret goes where it has not been, or code is fetched
-// that has not run here.
-func (f Fix) NeedsPerson() bool {
-	return slices.Contains([]string{"reference_same_name", "reference_other_name", "docker_pass_env", "lower_case_package"}, f.Name)
-}
-
 // fixKinds are all fixes that there are, in the order of the ladder. docs/FIXES.md is
 // made of it.
 var fixKinds = []fixKind{
@@ -37,9 +30,12 @@ var fixKinds = []fixKind{
 	{"remove_mark", Auto, "removes a byte order mark from the beginning of a file, for a client that cannot read it"},
 	{"write_braces", Auto, "writes {} into an empty file"},
 	{"rename_key", Auto, "gives the servers the key under which this client looks for them"},
+	{"move_servers", Ask, "moves servers from a key where this client does not look to the one that it reads, beside those that are there"},
 	{"wrap_key", Auto, "puts servers that stand at the top of the file under the client's key"},
 	{"unnest", Auto, "takes one of two equal keys around the servers away"},
 	{"list_to_object", Ask, "turns a list of servers with names into an object"},
+	{"object_to_list", Ask, "turns an object of servers into a list, each with its name"},
+	{"convert_entry", Auto, "writes an entry that was made for another client in the names and shapes that this client reads"},
 	{"rename_field", Auto, "gives a part of the entry the name that this client knows"},
 	{"add_type", Auto, "adds the type without which this client skips the entry"},
 	{"set_type", Auto, "writes the type in the client's own spelling"},
@@ -149,6 +145,9 @@ func (s sources) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 		t.waits = time.Duration(t.client.Waits) * time.Second
 	}
 	treat := treatments[f.ID]
+	if f.refused && f.problem != nil && f.problem.Server != "" {
+		treat = refusedFile
+	}
 	if treat == nil {
 		treat = treatments[f.Kind]
 	}
@@ -195,6 +194,8 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"shape.command_and_url":    commandAndURL,
 	"shape.no_urls":            noURLs,
 	"shape.wrong_shape":        wrongShape,
+	"shape.missing_part":       wrongShape,
+	"shape.part_not_allowed":   wrongShape,
 	"shape.shadowed":           shadowed,
 
 	"variables.unset":             unsetVariable,
@@ -202,10 +203,13 @@ var treatments = map[string]func(context.Context, *treatment) []Fix{
 	"variables.placeholder":       placeholder,
 	"variables.asked":             nothingToDo,
 	"variables.plain_secret":      plainSecret,
+	"variables.unverified_tls":    safer,
+	"variables.preload":           safer,
 
 	"resolve.permission_denied":      notExecutable,
 	"resolve.script_missing":         scriptMissing,
 	"resolve.cwd_missing":            folderMissing,
+	"resolve.depends_on_folder":      dependsOnFolder,
 	"resolve.windows_shim":           windowsShim,
 	"resolve.npx_without_yes":        npxWithoutYes,
 	"resolve.docker_detached":        dockerDetached,

@@ -39,7 +39,7 @@ func commandNotFound(ctx context.Context, t *treatment) []Fix {
 // splitPath takes the arguments out of a command that begins with the path of a
 // program. A path may hold spaces, so the file system has the last word.
 func (t *treatment) splitPath() []Fix {
-	words, _, ok := splitWords(t.server.Command.Text)
+	words, _, ok := clientconfig.SplitWords(t.server.Command.Text)
 	if !ok || len(words) < 2 || t.fileExists(t.server.Command.Text) || !t.fileExists(words[0]) {
 		return nil
 	}
@@ -178,6 +178,18 @@ func scriptMissing(_ context.Context, t *treatment) []Fix {
 		return []Fix{byHand}
 	}
 	return or(t.fix("script_path", Ask, fmt.Sprintf("use %s, which is there", near[0]), t.setValue(t.server.Args[i], near[0])), byHand)
+}
+
+// dependsOnFolder: which folder was meant is known to the user alone.
+func dependsOnFolder(_ context.Context, t *treatment) []Fix {
+	does := fmt.Sprintf("write the absolute path at %s", t.where())
+	if path := t.f.pieces.Path; t.fileExists(path) {
+		does += fmt.Sprintf(", which is %s if you mean the one in this folder", path)
+	}
+	if t.client.Entry.Cwd != "" {
+		does += fmt.Sprintf("; or name the folder under %q", t.client.Entry.Cwd)
+	}
+	return []Fix{never("by_hand", "", "%s", does)}
 }
 
 // nearFiles are files that a missing one may have become: the same name with

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
@@ -102,7 +103,8 @@ func misplaced(_ context.Context, t *treatment) []Fix {
 				return nil, err
 			}
 		}
-		return f, nil
+		f, _, err = f.Settle(func(name string) bool { return slices.Contains(names, name) })
+		return f, err
 	}}
 	remove := t.editFile(t.file.ServerPath(names[0])[:1], func(f *clientconfig.File) (*clientconfig.File, error) {
 		var err error

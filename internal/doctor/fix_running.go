@@ -157,7 +157,7 @@ func polluted(_ context.Context, t *treatment) []Fix {
 	if t.self == "" || t.server == nil || t.server.Command.Path == nil || t.server.Command.Text == t.self {
 		return []Fix{byHand}
 	}
-	words := behind(t.self, t.server, t.withheld)
+	words := behind(t.self, t.server, t.withheld, t.variables)
 	return or(t.fix("wrap", Ask, "put the server behind mcpmend run, which keeps other lines from the client", t.setLine(words...)), byHand)
 }
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -9,22 +10,117 @@ import (
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
 )
 
+// shapeFix makes a fix of an edit and completes it: the entries that it names are put
+// into the client's form, all of them, and the whole file has to satisfy the client. There is no
+// fix if that cannot be done, since the client may work as it is.
+func (t *treatment) shapeFix(name string, class Class, does string, path clientconfig.Path, apply func(*clientconfig.File) (*clientconfig.File, []string, error)) []Fix {
+	if t.file == nil {
+		return nil
+	}
+	settled := func(f *clientconfig.File) (*clientconfig.File, bool, error) {
+		g, names, err := apply(f)
+		if err != nil {
+			return nil, false, err
+		}
+		return g.Settle(func(name string) bool { return slices.Contains(names, name) })
+	}
+	whole, clear, err := settled(t.file)
+	if err != nil {
+		return nil
+	}
+	if !clear {
+		class = Ask
+	}
+	if half, _, err := apply(t.file); err == nil && name != "convert_entry" && !bytes.Equal(half.Bytes(), whole.Bytes()) {
+		does += fmt.Sprintf(", and write the rest as %s reads it", t.client.Name)
+	}
+	edit := t.editFile(path, func(f *clientconfig.File) (*clientconfig.File, error) {
+		g, _, err := settled(f)
+		return g, err
+	})
+	return []Fix{{Name: name, Class: class, Does: does, Edits: []Edit{edit}}}
+}
+
+// entryFix is a shapeFix of the case's entry alone.
+func (t *treatment) entryFix(name string, class Class, does string, e Edit) []Fix {
+	return t.shapeFix(name, class, does, e.Path, func(f *clientconfig.File) (*clientconfig.File, []string, error) {
+		g, err := e.apply(f)
+		return g, []string{t.c.Name}, err
+	})
+}
+
+// convert writes the case's entry, or all for which the client refuses the file, in the
+// form that the client reads.
+func (t *treatment) convert() []Fix {
+	does := fmt.Sprintf("write the entry %q as %s reads it", t.c.Name, t.client.Name)
+	var path clientconfig.Path
+	if p, ok := t.problem(); ok {
+		path = p.Path
+		if t.c.Name == "" {
+			does = fmt.Sprintf("write the entries as %s reads them", t.client.Name)
+		}
+	}
+	return t.shapeFix("convert_entry", Auto, does, path, func(f *clientconfig.File) (*clientconfig.File, []string, error) {
+		return f, []string{t.c.Name}, nil
+	})
+}
+
+// refusedFile is for a file that the client refuses because of an entry.
+func refusedFile(_ context.Context, t *treatment) []Fix {
+	p, _ := t.problem()
+	byHand := never("by_hand", "", "correct %s: %s", t.where(), entryReason(t.client, p))
+	if p.Kind == clientconfig.WrongName {
+		byHand = never("by_hand", "", "correct %s: %s calls it %q", t.where(), t.client.Name, p.Want)
+	}
+	return orElse(t.convert(), byHand)
+}
+
+// orElse is what a person has to do if there is nothing else.
+func orElse(fixes []Fix, byHand Fix) []Fix {
+	if len(fixes) > 0 {
+		return fixes
+	}
+	return []Fix{byHand}
+}
+
+// wrongKey puts servers under the key of the client. Beside others that it reads they are
+// moved, about which somebody is asked: another client may read the file, too.
 func wrongKey(_ context.Context, t *treatment) []Fix {
 	p, ok := t.problem()
+	byHand := never("by_hand", "", "put the servers under %q, in the form in which %s reads them", p.Want, t.client.Name)
 	if !ok || strings.Contains(p.Want, ".") {
-		return []Fix{never("by_hand", "", "put the servers under %q, where %s looks for them", p.Want, t.client.Name)}
+		return []Fix{byHand}
 	}
-	does := fmt.Sprintf("rename %q to %q, where %s looks for servers", p.Have, p.Want, t.client.Name)
-	return t.fix("rename_key", Auto, does, t.rename(p.Path, p.Want))
+	does, name, class := fmt.Sprintf("rename %q to %q, where %s looks for servers", p.Have, p.Want, t.client.Name), "rename_key", Auto
+	if len(t.file.Servers) > 0 || len(p.Path) > 1 {
+		does, name, class = fmt.Sprintf("move the servers from %q to %q, where %s looks for them", p.Have, p.Want, t.client.Name), "move_servers", Ask
+	}
+	return orElse(t.shapeFix(name, class, does, p.Path, func(f *clientconfig.File) (*clientconfig.File, []string, error) { return f.Gather(p.Path) }), byHand)
 }
 
 func noKey(_ context.Context, t *treatment) []Fix {
 	p, ok := t.problem()
+	byHand := never("by_hand", "", "put the servers under %q, in the form in which %s reads them", p.Want, t.client.Name)
 	if !ok || strings.Contains(p.Want, ".") {
-		return []Fix{never("by_hand", "", "put the servers under %q, where %s looks for them", p.Want, t.client.Name)}
+		return []Fix{byHand}
 	}
-	edit := t.editFile(clientconfig.Path{p.Want}, func(f *clientconfig.File) (*clientconfig.File, error) { return f.Wrap(p.Want) })
-	return t.fix("wrap_key", Auto, fmt.Sprintf("put the servers under %q", p.Want), edit)
+	return orElse(t.shapeFix("wrap_key", Auto, fmt.Sprintf("put the servers under %q", p.Want), clientconfig.Path{p.Want}, func(f *clientconfig.File) (*clientconfig.File, []string, error) {
+		g, err := f.Wrap(p.Want)
+		return g, newServers(f, g), err
+	}), byHand)
+}
+
+// newServers are the names of those that g has and f has not.
+func newServers(f, g *clientconfig.File) (names []string) {
+	if g == nil {
+		return nil
+	}
+	for _, s := range g.Servers {
+		if f.Server(s.Name.Text) == nil {
+			names = append(names, s.Name.Text)
+		}
+	}
+	return names
 }
 
 func doublyNested(_ context.Context, t *treatment) []Fix {
@@ -32,11 +128,14 @@ func doublyNested(_ context.Context, t *treatment) []Fix {
 	if !ok {
 		return nil
 	}
-	edit := t.editFile(p.Path, func(f *clientconfig.File) (*clientconfig.File, error) { return f.Unnest(p.Path) })
-	if fixes := t.fix("unnest", Auto, fmt.Sprintf("take the inner of the two keys %q away", p.Have), edit); fixes != nil {
-		return fixes
+	does := fmt.Sprintf("take the inner of the two keys %q away", p.Have)
+	if len(p.Path) < 2 || p.Path[len(p.Path)-2] != p.Have {
+		does = fmt.Sprintf("take the key %q away, which stands inside the one that %s reads", p.Have, t.client.Name)
 	}
-	return []Fix{never("by_hand", "", "take the inner of the two keys %q away, at %s", p.Have, t.where())}
+	return orElse(t.shapeFix("unnest", Auto, does, p.Path, func(f *clientconfig.File) (*clientconfig.File, []string, error) {
+		g, err := f.Unnest(p.Path)
+		return g, newServers(f, g), err
+	}), never("by_hand", "", "%s, at %s", does, t.where()))
 }
 
 func wrongContainer(_ context.Context, t *treatment) []Fix {
@@ -44,11 +143,18 @@ func wrongContainer(_ context.Context, t *treatment) []Fix {
 	if !ok {
 		return nil
 	}
-	edit := t.editFile(p.Path, func(f *clientconfig.File) (*clientconfig.File, error) { return f.ListToObject(p.Path) })
-	if fixes := t.fix("list_to_object", Ask, "turn the list of servers into an object, each under its name", edit); fixes != nil {
-		return fixes
+	does, name := "turn the list of servers into an object, each under its name", "list_to_object"
+	if len(t.file.Places) > 0 && t.file.Places[0].List {
+		does, name = "turn the object of servers into a list, each with its name", "object_to_list"
 	}
-	return []Fix{never("by_hand", "", "rewrite %s: %s", t.where(), p.Detail)}
+	fixes := t.shapeFix(name, Ask, does, p.Path, func(f *clientconfig.File) (*clientconfig.File, []string, error) {
+		g, err := f.ListToObject(p.Path)
+		if err == nil {
+			return g, newServers(f, g), nil
+		}
+		return f.Gather(p.Path)
+	})
+	return orElse(fixes, never("by_hand", "", "rewrite %s: %s", t.where(), p.Detail))
 }
 
 func wrongName(_ context.Context, t *treatment) []Fix {
@@ -60,7 +166,14 @@ func wrongName(_ context.Context, t *treatment) []Fix {
 		return []Fix{never("by_hand", "", "look up what %s calls %q, or remove it at %s", t.client.Name, p.Have, t.where())}
 	}
 	does := fmt.Sprintf("rename %q to %q, the name that %s knows", p.Have, p.Want, t.client.Name)
-	return t.fix("rename_field", Auto, does, t.rename(p.Path, p.Want))
+	var fixes []Fix
+	if !strings.Contains(p.Want, ".") {
+		fixes = t.entryFix("rename_field", Auto, does, t.rename(p.Path, p.Want))
+	}
+	if fixes == nil {
+		fixes = t.convert()
+	}
+	return orElse(fixes, never("by_hand", "", "write %q as %s reads it, under %q, at %s", p.Have, t.client.Name, p.Want, t.where()))
 }
 
 func missingType(ctx context.Context, t *treatment) []Fix {
@@ -98,7 +211,10 @@ func (t *treatment) types(ctx context.Context, name, verb string) []Fix {
 			}
 			return f.Set(under(s.Path, e.Type), typ)
 		})
-		fixes = append(fixes, t.fix(name, Auto, fmt.Sprintf("%s %q: %q", verb, e.Type, typ), edit)...)
+		fixes = append(fixes, t.entryFix(name, Auto, fmt.Sprintf("%s %q: %q", verb, e.Type, typ), edit)...)
+	}
+	if fixes == nil {
+		fixes = t.convert()
 	}
 	if fixes == nil {
 		fixes = []Fix{never("by_hand", "", "write the %s of the server at %s", e.Type, t.where())}
@@ -130,7 +246,7 @@ func argsAsString(_ context.Context, t *treatment) []Fix {
 		return nil
 	}
 	written, _ := t.file.Text(p.Path)
-	words, clear, ok := splitWords(written)
+	words, clear, ok := clientconfig.SplitWords(written)
 	if !ok {
 		return []Fix{never("by_hand", "", "write %q as a list, each argument a text of its own", p.Path[len(p.Path)-1])}
 	}
@@ -144,14 +260,15 @@ func argsAsString(_ context.Context, t *treatment) []Fix {
 		}
 		return f.Set(p.Path, words)
 	})
-	return t.fix("split_args", class, fmt.Sprintf("write the arguments as a list of %d", len(words)), edit)
+	byHand := never("by_hand", "", "write %q as a list, each argument a text of its own", p.Path[len(p.Path)-1])
+	return orElse(t.entryFix("split_args", class, fmt.Sprintf("write the arguments as a list of %d", len(words)), edit), byHand)
 }
 
 func commandHoldsArgs(_ context.Context, t *treatment) []Fix {
 	if t.server == nil || t.fileExists(t.server.Command.Text) {
 		return nil
 	}
-	words, _, ok := splitWords(t.server.Command.Text)
+	words, _, ok := clientconfig.SplitWords(t.server.Command.Text)
 	if !ok || len(words) < 2 {
 		return []Fix{never("by_hand", "", "write the program alone as %q and its arguments as the list %q", t.client.Entry.Command, t.client.Entry.Args)}
 	}
@@ -161,43 +278,11 @@ func commandHoldsArgs(_ context.Context, t *treatment) []Fix {
 // splitLine writes the words of a command apart.
 func (t *treatment) splitLine(words []string) []Fix {
 	class := Auto
-	if _, clear, _ := splitWords(t.server.Command.Text); !clear {
+	if _, clear, _ := clientconfig.SplitWords(t.server.Command.Text); !clear {
 		class = Ask
 	}
 	does := fmt.Sprintf("write %q as the command and the rest as its arguments", words[0])
 	return t.fix("split_command", class, does, t.setLine(append(words, argvOf(t.server)[1:]...)...))
-}
-
-// splitWords splits a line as a shell would, as far as quotes go. It is clear if
-// there is only one way to read it.
-func splitWords(s string) (words []string, clear, ok bool) {
-	clear = !strings.ContainsAny(s, "\"'\\$`*?~|&;<>()\n")
-	var word strings.Builder
-	inWord := false
-	quote := rune(0)
-	for _, r := range s {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '"' || r == '\'':
-			quote, inWord = r, true
-		case r == ' ' || r == '\t':
-			if inWord {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			inWord = false
-		default:
-			word.WriteRune(r)
-			inWord = true
-		}
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	return words, clear, quote == 0 && len(words) > 0
 }
 
 func noCommand(_ context.Context, t *treatment) []Fix {
@@ -250,7 +335,7 @@ func noURLs(_ context.Context, t *treatment) []Fix {
 
 func wrongShape(_ context.Context, t *treatment) []Fix {
 	p, _ := t.problem()
-	return []Fix{never("by_hand", "", "correct %s: %s", t.where(), p.Detail)}
+	return orElse(t.convert(), never("by_hand", "", "correct %s: %s", t.where(), entryReason(t.client, p)))
 }
 
 func shadowed(_ context.Context, t *treatment) []Fix {

@@ -154,7 +154,15 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 		}
 		return record
 	}
+	was := c
 	c, w, left := h.attempt(ctx, c, w, record)
+	if stillRefused(c, w) {
+		// Half of a change does harm: the client may have worked without.
+		c, w = was, newWorkspace(was.file)
+		for i := range record.Attempts {
+			record.Attempts[i].Kept = false
+		}
+	}
 	record.Case = c
 	problem := h.finish(ctx, w, record)
 	mended := slices.ContainsFunc(record.Attempts, func(a Attempt) bool { return a.Kept })
@@ -173,6 +181,17 @@ func (h *healer) heal(ctx context.Context, c *Case) *Healing {
 		record.Reload = c.file.Client.Reload
 	}
 	return record
+}
+
+// stillRefused reports whether the client would refuse a file that was edited, or still ignore
+// the entry that the edits are for.
+func stillRefused(c *Case, w *workspace) bool {
+	for _, path := range w.edited() {
+		if w.files[path].Refused() != nil {
+			return true
+		}
+	}
+	return len(w.edited()) > 0 && c.Name != "" && isBroken(c) && rung(c.Cause.Stage) <= rung(AtShape)
 }
 
 func isBroken(c *Case) bool { return c.Cause != nil && c.Cause.Severity == Broken }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,7 +26,19 @@ func DiffOf(before, after *clientconfig.File) Diff {
 	if after != nil {
 		path, now, files = after.Path, string(after.Bytes()), append(files, after)
 	}
-	return hiddenDiff(hiderOf(nil, files...), path, old, now)
+	d := hiddenDiff(hiderOf(nil, files...), path, old, now)
+	if before != nil {
+		d.sayLink(before)
+	}
+	return d
+}
+
+// sayLink adds to a diff that its file is a link out of the project, so that nothing
+// will be written.
+func (d *Diff) sayLink(f *clientconfig.File) {
+	if target := f.LeavesProject(); target != "" && d.Text != "" {
+		d.Text = fmt.Sprintf("# not written: %s leads to %q, outside of the project\n", d.File, target) + d.Text
+	}
 }
 
 // hiddenDiff hides in the whole and not line by line: a flag and its value may
@@ -53,7 +66,7 @@ func hiderOf(others map[string]string, files ...*clientconfig.File) *secret.Hide
 	for _, f := range files {
 		f.EachText(func(path clientconfig.Path, text string) { h.Add(nameOf(path), text) })
 		for _, s := range f.Servers {
-			knowArguments(h, argvOf(s))
+			h.AddArgs(argvOf(s))
 		}
 	}
 	return h
@@ -66,24 +79,20 @@ func (s *Start) hider() *secret.Hider {
 	h.AddEnviron(s.Env)
 	h.AddEnviron(s.refers)
 	h.Add("url", s.URL)
-	knowArguments(h, s.Command)
+	h.AddArgs(s.Command)
 	for _, header := range s.Header {
-		name, value, _ := strings.Cut(header, ":")
-		h.Add(name, strings.TrimSpace(value))
+		h.AddHeader(header)
 	}
 	return h
 }
 
 // hide takes secrets out of what was seen, before anybody draws conclusions from it.
 func (saw *Sighting) hide(h *secret.Hider) {
-	all := func(lines []string) []string {
-		out := slices.Clone(lines)
-		for i, line := range out {
-			out[i] = h.Text(line)
-		}
-		return out
-	}
+	all := h.Lines
 	saw.Noise = all(saw.Noise)
+	if saw.Result != nil {
+		saw.Result = h.JSON(saw.Result)
+	}
 	if saw.Info != nil {
 		info := *saw.Info
 		info.Name, info.Version = h.Text(info.Name), h.Text(info.Version)
@@ -107,27 +116,9 @@ func (c *Case) hide(f *Finding) {
 		return
 	}
 	f.Explanation = c.hider.Text(f.Explanation)
-	for i := range f.Evidence {
-		f.Evidence[i] = c.hider.Text(f.Evidence[i])
-	}
+	f.Evidence = c.hider.Lines(f.Evidence)
 	for i := range f.Fixes {
 		f.Fixes[i].Does, f.Fixes[i].Run = c.hider.Text(f.Fixes[i].Does), c.hider.Text(f.Fixes[i].Run)
-	}
-}
-
-// knowArguments teaches h the words of a command line that may not be shown whole.
-func knowArguments(h *secret.Hider, words []string) {
-	for i, shown := range secret.Args(slices.Clone(words)) {
-		if shown == words[i] {
-			continue
-		}
-		// What stands before the mark, such as "--token=", is no part of the secret, and
-		// what stands behind it, such as a host and port, may be what a change is about.
-		before, _, _ := strings.Cut(shown, secret.Mark)
-		h.Show(strings.TrimPrefix(words[i], before), strings.TrimPrefix(shown, before))
-		if strings.Contains(words[i], "://") {
-			h.Add("hidden", words[i]) // its password alone
-		}
 	}
 }
 

@@ -284,7 +284,7 @@ func stateOf(f *Finding) State {
 	switch {
 	case f.Kind == string(clientconfig.Misplaced):
 		return Misplaced
-	case f.Stage == AtFile || f.Stage == AtParse:
+	case f.Stage == AtFile || f.Stage == AtParse || f.refused:
 		return Unreadable
 	case f.Kind == string(clientconfig.CommandHoldsArgs), f.Kind == string(clientconfig.WrongName) && len(f.Evidence) > 0:
 		return Dead // the client tries

@@ -50,12 +50,26 @@ var problemStages = map[clientconfig.Kind]struct {
 	clientconfig.WrongType:        {AtShape, Broken},
 	clientconfig.WrongName:        {AtShape, Broken},
 	clientconfig.NoName:           {AtShape, Broken},
+	clientconfig.MissingPart:      {AtShape, Broken},
+	clientconfig.PartNotAllowed:   {AtShape, Broken},
 }
 
 func fileFinding(f *clientconfig.File, p clientconfig.Problem) Finding {
 	row := problemStages[p.Kind]
 	found := finding(row.stage, p.Kind, row.severity, place(p.At))
 	found.Explanation, found.problem = problemWords(f.Client, p), &p
+	if reason := entryReason(f.Client, p); reason != "" && p.Server != "" {
+		switch {
+		case p.Kind == clientconfig.WrongType, p.Kind == clientconfig.WrongName, p.Kind == clientconfig.NoName: // said already
+		case p.Kind != clientconfig.MissingType || f.Client.Entry.CommandNeedsType:
+			found.Explanation = fmt.Sprintf("%s ignores this entry: %s.", f.Client.Name, reason)
+		}
+		if found.refused = f.RefusedFor(p); found.refused {
+			found.Explanation = fmt.Sprintf("%s refuses the whole file because of the entry %q: %s.", f.Client.Name, p.Server, reason)
+		}
+	} else if found.refused = f.RefusedFor(p); found.refused && p.Kind == clientconfig.WrongKey {
+		found.Explanation = fmt.Sprintf("%s refuses the whole file: it does not know the key %q; servers belong under %q.", f.Client.Name, p.Have, p.Want)
+	}
 	if p.Detail != "" {
 		found.Evidence = []string{p.Detail}
 	}
@@ -79,6 +93,33 @@ func misplacedFinding(f *clientconfig.File, s *clientconfig.Server) Finding {
 		}
 	}
 	return fileFinding(f, p)
+}
+
+// entryReason says why a client cannot use an entry, "" where it tries.
+func entryReason(c *clientconfig.Client, p clientconfig.Problem) string {
+	switch p.Kind {
+	case clientconfig.ArgsAsString:
+		return fmt.Sprintf("%q must be an array, not a string", p.Path[len(p.Path)-1])
+	case clientconfig.WrongShape:
+		return p.Detail
+	case clientconfig.NoCommand:
+		return "it has neither a command nor a URL"
+	case clientconfig.CommandAndURL:
+		return "it has both a command and a URL"
+	case clientconfig.MissingType:
+		return fmt.Sprintf("it has no %q, here %q", c.Entry.Type, p.Want)
+	case clientconfig.MissingPart:
+		return fmt.Sprintf("it has no %q", p.Want)
+	case clientconfig.WrongType:
+		return fmt.Sprintf("%s does not know the type %q and calls it %q", c.Name, p.Have, p.Want)
+	case clientconfig.WrongName:
+		return fmt.Sprintf("%s does not know %q and calls it %q", c.Name, p.Have, p.Want)
+	case clientconfig.NoName:
+		return "it has no name"
+	case clientconfig.PartNotAllowed:
+		return fmt.Sprintf("%q does not belong there: a command and a URL have parts of their own", p.Have)
+	}
+	return ""
 }
 
 // problemWords says what a problem of a file means, in one sentence.
@@ -112,14 +153,8 @@ func problemWords(c *clientconfig.Client, p clientconfig.Problem) string {
 		return fmt.Sprintf("%q stands inside itself, so %s does not see the servers in it.", p.Have, c.Name)
 	case clientconfig.WrongContainer:
 		return c.Name + " cannot read the servers: " + p.Detail + "."
-	case clientconfig.ArgsAsString:
-		return c.Name + " skips this entry: the arguments are one text and have to be a list."
 	case clientconfig.CommandHoldsArgs:
 		return "The command holds its arguments, too; a program of that name does not exist."
-	case clientconfig.NoCommand:
-		return "The entry has neither a command nor a URL."
-	case clientconfig.CommandAndURL:
-		return "The entry has both a command and a URL; one of them has to go."
 	case clientconfig.NoURLs:
 		return c.Name + " only starts commands and cannot use a URL."
 	case clientconfig.MissingType:

@@ -22,7 +22,7 @@ type Machine struct {
 // for first, and nothing that is secret. Home is replaced by "~" in it.
 func (c *Case) Markdown(m Machine, home string) string {
 	var b strings.Builder
-	title := cell(c.Name)
+	title := nameCell(c.Name)
 	if title == "" {
 		title = "configuration file"
 	}
@@ -35,15 +35,15 @@ func (c *Case) Markdown(m Machine, home string) string {
 	}
 	row("mcpmend", m.Version)
 	row("system", m.System)
-	row("runtimes", strings.Join(m.Runtimes, ", "))
+	row("runtimes", nameCell(strings.Join(m.Runtimes, ", ")))
 	if c.Client != "" {
-		row("client", strings.TrimSpace(c.Client+" "+c.Scope))
+		row("client", nameCell(strings.TrimSpace(c.Client+" "+c.Scope)))
 	}
-	row("entry", c.At.String())
+	row("entry", nameCell(c.At.String()))
 	row("runs", code(c.Runs))
 	if c.Info != nil {
-		row("server", strings.TrimSpace(c.Info.Name+" "+c.Info.Version))
-		row("protocol", strings.TrimSpace(c.Info.Protocol+" "+c.Info.Transport))
+		row("server", nameCell(strings.TrimSpace(c.Info.Name+" "+c.Info.Version)))
+		row("protocol", nameCell(strings.TrimSpace(c.Info.Protocol+" "+c.Info.Transport)))
 		row("tools", fmt.Sprint(len(c.Info.Tools)))
 	}
 
@@ -58,16 +58,16 @@ func (c *Case) Markdown(m Machine, home string) string {
 			if s.Took > 0 {
 				took = s.Took.Round(time.Millisecond).String()
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Stage, ok, cell(strings.TrimSpace(took+" "+s.Note)))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Stage, ok, cell(strings.TrimSpace(took+" "+prose(s.Note))))
 		}
 	}
 	if c.Cause != nil {
-		fmt.Fprintf(&b, "\n**Cause** `%s` (confidence %.2f): %s\n", c.Cause.ID, c.Cause.Confidence, c.Cause.Explanation)
+		fmt.Fprintf(&b, "\n**Cause** `%s` (confidence %.2f): %s\n", c.Cause.ID, c.Cause.Confidence, prose(c.Cause.Explanation))
 		if len(c.Cause.Evidence) > 0 {
 			fmt.Fprintf(&b, "\n%s\n", fence(c.Cause.Evidence))
 		}
 		for _, f := range c.Cause.Fixes {
-			fmt.Fprintf(&b, "\n- %s (%s)", f.Does, classWords[f.Class])
+			fmt.Fprintf(&b, "\n- %s (%s)", prose(f.Does), classWords[f.Class])
 		}
 		if len(c.Cause.Fixes) > 0 {
 			b.WriteByte('\n')
@@ -78,7 +78,7 @@ func (c *Case) Markdown(m Machine, home string) string {
 	}
 	// A server could otherwise write to the terminal that shows the report, or turn
 	// letters around in the issue that it is pasted into.
-	text := secret.Scrub(strings.Map(func(r rune) rune {
+	text := c.hider.Text(strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
 			return -1
 		}
@@ -111,9 +111,41 @@ func (c *Case) headline() string {
 	return fmt.Sprintf("%s, %s", c.State, c.Cause.ID)
 }
 
+// nameCell shows a name that others chose. One that could be more than a name where
+// the report is pasted, such as a link or an image, is code.
+func nameCell(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" .,:-_/~()+", r)
+	}) || strings.Contains(s, "://") || strings.Contains(s, "__") || strings.HasPrefix(s, "_") {
+		return code(s)
+	}
+	return s
+}
+
+// prose keeps what others wrote in a sentence of ours from being anything but words.
+func prose(s string) string {
+	var b strings.Builder
+	letter := func(i int) bool {
+		return i >= 0 && i < len(s) && (s[i] >= '0' && s[i] <= '9' || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z' || s[i] == '_')
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '\n' || c == '\r':
+			b.WriteByte(' ')
+			continue
+		case strings.IndexByte("\\`*[]<>|", c) >= 0,
+			c == '_' && !(letter(i-1) && letter(i+1)),
+			c == '!' && i+1 < len(s) && s[i+1] == '[', c == '~' && i+1 < len(s) && s[i+1] == '~':
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return strings.ReplaceAll(b.String(), `\[hidden\]`, secret.Mark)
+}
+
 // cell keeps a text from ending the cell of a table it stands in.
 func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ").Replace(s)
+	return strings.NewReplacer(`\|`, `\|`, "|", `\|`, "\n", " ", "\r", " ").Replace(s)
 }
 
 // code quotes a command. Markdown drops the blanks; without them the last quote

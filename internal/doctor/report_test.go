@@ -26,3 +26,60 @@ func TestAReportCannotBeBrokenOutOfByAServer(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatOthersWroteIsNoMarkdownInAReport(t *testing.T) {
+	evil := "x](http://evil) ![i](http://evil/i.png) <img src=x> @everyone `c` **b** | c"
+	c := &Case{
+		Name: evil, Client: "cursor", State: Dead, Runs: evil,
+		At:     Place{File: "/p/<b>/" + evil + ".json", Line: 1},
+		Info:   &Info{Name: evil, Version: "1 [a](b)"},
+		Ladder: []Step{{Stage: AtStart, Note: evil}},
+		Cause: &Finding{ID: "start.unknown", Stage: AtStart, Severity: Broken, Explanation: "It said " + evil + "\n# and _more_ of my_own_name, [hidden].",
+			Evidence: []string{"stderr: " + evil}, Fixes: []Fix{{Does: "type " + evil, Class: Never}}},
+	}
+	got := c.Markdown(Machine{}, "")
+	inFence := false
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "```") {
+			inFence = !inFence
+		}
+		if inFence {
+			continue
+		}
+		shown := withoutCode(line)
+		for _, live := range []string{"](", "![", "<img", "<b>", "**b**", " _more_", "\n# "} {
+			if strings.Contains(unescape(shown), live) {
+				t.Errorf("%q is alive in %s", live, line)
+			}
+		}
+	}
+	for _, want := range []string{"my_own_name", "[hidden].", "`start.unknown`"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// withoutCode drops code spans.
+func withoutCode(line string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(strings.ReplaceAll(line, "\\`", ""), "`") {
+		if i%2 == 0 {
+			b.WriteString(part)
+		}
+	}
+	return b.String()
+}
+
+// unescape drops every escaped sign.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' {
+			i++
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

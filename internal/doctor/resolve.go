@@ -27,6 +27,7 @@ const (
 	kindNpxWithoutYes        = "npx_without_yes"
 	kindDockerDetached       = "docker_detached"
 	kindDockerNotInteractive = "docker_not_interactive"
+	kindDependsOnFolder      = "depends_on_folder"
 )
 
 // resolve looks for what an entry wants to run, in the environment that it will
@@ -92,6 +93,31 @@ func (at *site) folderMissing(s *clientconfig.Server) (Finding, bool) {
 		f.Explanation = "No shell replaces the ~ in the working folder, so it does not exist as it is written."
 	}
 	return f, true
+}
+
+// dependsOnFolder: the command names a file by a relative path, and the client starts it
+// in whatever folder it works in. That it is not there where we would start it says
+// nothing.
+func (d *Doctor) dependsOnFolder(s *clientconfig.Server, st Start) (Finding, bool) {
+	if !st.anywhere || len(st.Command) == 0 {
+		return Finding{}, false
+	}
+	at := site{environ: environ{os: d.os(), list: st.Env}, dir: st.Dir}
+	script, _ := at.script(st.Command)
+	for i, w := range st.Command {
+		relative := strings.HasPrefix(w, "./") || strings.HasPrefix(w, "../") || (i == 0 && at.isPath(w) || i == script) && !at.os.IsAbs(w) && !strings.HasPrefix(w, "~")
+		if !relative || at.isLine(w) {
+			continue
+		}
+		if _, err := os.Stat(at.absolute(w)); err == nil {
+			continue
+		}
+		f := resolving(kindDependsOnFolder, Warning, s, argument(s, i))
+		f.pieces.Command, f.pieces.Path = st.Command[0], at.os.Join(d.System.Project, w)
+		f.Explanation = fmt.Sprintf("%s is a relative path, so which file it is depends on the folder that %s is opened in. It was not started.", secret.Scrub(w), s.Client.Name)
+		return f, true
+	}
+	return Finding{}, false
 }
 
 // resolving is a finding about one value of an entry.

@@ -18,7 +18,13 @@ func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	if c.file == nil {
 		return sources{os: d.os(), self: d.Self}.fixes(ctx, c, f)
 	}
-	return d.sources(c).fixes(ctx, c, f)
+	all := d.sources(c).fixes(ctx, c, f)
+	for i := range all {
+		if fix := &all[i]; fix.Class != Never && d.startsNew(c, *fix) {
+			fix.Class, fix.person = Ask, true
+		}
+	}
+	return all
 }
 
 // sources is what this machine knows that may help in a case. Most of it is looked

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 // A Wrapping is what became of putting one server behind "mcpmend run", or of
@@ -51,11 +52,11 @@ func (d *Doctor) Wrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 		w.Reason = "the entry is gone"
 		return w
 	}
-	if d.fingerprint(s, f) != d.fingerprint(c.server, c.file) || d.needsApproval(s, f) {
+	if d.approvalKey(s, f).hash != d.approvalKey(c.server, c.file).hash || d.needsApproval(s, f) {
 		w.Reason = "has changed in the meantime; look at it again"
 		return w
 	}
-	changed, err := asCommand(f, s, behind(o.Program, s, d.Withheld))
+	changed, err := asCommand(f, s, behind(o.Program, s, d.Withheld, d.known(s)))
 	if err != nil {
 		w.Reason = err.Error()
 		return w
@@ -92,19 +93,42 @@ func (d *Doctor) Unwrap(ctx context.Context, c *Case, o WrapOptions) *Wrapping {
 	return w
 }
 
-// behind is the command line that runs a server through us. A variable of the entry
-// that we would keep from it is named, since here it is the user who gives it.
-func behind(program string, s *clientconfig.Server, withheld func(string) bool) []string {
+// behind is the command line that runs a server through us. A variable that we would keep
+// from it is named if the entry or the registry does: there, it is meant for the server.
+func behind(program string, s *clientconfig.Server, withheld func(string) bool, known []registry.Variable) []string {
 	if s.URL.Text != "" {
 		return []string{program, "run", s.URL.Text}
 	}
-	argv := []string{program, "run"}
+	var names []string
 	for _, p := range s.Env {
-		if withheld != nil && withheld(p.Name.Text) {
-			argv = append(argv, "--pass-env", p.Name.Text)
+		names = append(names, p.Name.Text)
+	}
+	for _, v := range s.EnvFrom {
+		names = append(names, v.Text)
+	}
+	for _, v := range known {
+		names = append(names, v.Name)
+	}
+	argv := []string{program, "run"}
+	for i, name := range names {
+		if withheld != nil && withheld(name) && !slices.Contains(names[:i], name) {
+			argv = append(argv, "--pass-env", name)
 		}
 	}
 	return append(append(argv, "--"), argvOf(s)...)
+}
+
+// Takes are the names of the variables that the registry names for the server which a
+// command line runs.
+func Takes(r *registry.Registry, command []string) []string {
+	l := launchOf(command)
+	entry, _ := r.Package(l.registry, l.id)
+	p, _ := entry.Find(l.registry, l.id)
+	var names []string
+	for _, v := range p.Variables {
+		names = append(names, v.Name)
+	}
+	return names
 }
 
 func (d *Doctor) reasonNotToWrap(c *Case) string {

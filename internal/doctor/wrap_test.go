@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcpmend/mcpmend/fault"
 	"github.com/mcpmend/mcpmend/internal/clientconfig"
+	"github.com/mcpmend/mcpmend/internal/registry"
 )
 
 const ourselves = "/opt/mcpmend/bin/mcpmend"
@@ -43,7 +45,7 @@ func TestAServerGoesBehindMcpmendAndComesOutAsItWas(t *testing.T) {
 			"command = \"/opt/mcpmend/bin/mcpmend\" # keep\nargs = [\"run\", \"--\", \"true\", \"-x\"]\n"},
 		{".config/opencode/opencode.json", "{\n  // mine\n  \"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"true\", \"-x\"]}}\n}\n",
 			`"command": ["/opt/mcpmend/bin/mcpmend", "run", "--", "true", "-x"]`},
-		{".config/goose/config.yaml", "extensions:\n  a: # mine\n    type: stdio\n    cmd: env\n    args:\n      - -x\n    enabled: true\n    envs: {}\n",
+		{".config/goose/config.yaml", "extensions:\n  a: # mine\n    name: a\n    type: stdio\n    cmd: env\n    args:\n      - -x\n    enabled: true\n    envs: {}\n",
 			"cmd: /opt/mcpmend/bin/mcpmend"},
 	} {
 		t.Run(test.file, func(t *testing.T) {
@@ -204,5 +206,21 @@ func TestACommandThatCameInTheMeantimeIsNotWrapped(t *testing.T) {
 	w := d.Wrap(t.Context(), c, WrapOptions{Program: programFile(t, d)})
 	if w.Done || w.Reason == "" || started != "true;" {
 		t.Errorf("started %s, %+v", started, w)
+	}
+}
+
+func TestAKeyThatTheRegistryNamesIsPassedOn(t *testing.T) {
+	_, f := entry(t, "claude-code", "user", `{"mcpServers": {"s": {"command": "npx", "args": ["-y", "x"], "env": {"GROQ_API_KEY": "${G}", "MODE": "1"}}}}`)
+	withheld := func(name string) bool { return strings.HasSuffix(name, "_API_KEY") }
+	known := []registry.Variable{{Name: "PERPLEXITY_API_KEY"}, {Name: "GROQ_API_KEY"}, {Name: "LEVEL"}}
+	want := "mcpmend run --pass-env GROQ_API_KEY --pass-env PERPLEXITY_API_KEY -- npx -y x"
+	if got := strings.Join(behind("mcpmend", f.Servers[0], withheld, known), " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := Takes(&registry.Registry{}, []string{"npx", "-y", "@notionhq/notion-mcp-server@2"}); !slices.Contains(got, "NOTION_TOKEN") {
+		t.Errorf("the registry names %v for notion", got)
+	}
+	if got := Takes(&registry.Registry{}, []string{"./server"}); got != nil {
+		t.Errorf("the registry names %v for a program of nobody's", got)
 	}
 }

@@ -71,7 +71,7 @@ func (c *stdioClient) send(line string) {
 
 func (c *stdioClient) next() wire.Message {
 	c.t.Helper()
-	_ = c.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.out.SetReadDeadline(time.Now().Add(time.Minute))
 	line, err := c.lines.ReadBytes('\n')
 	if err != nil {
 		c.t.Fatalf("reading: %v", err)
@@ -102,7 +102,7 @@ func stdioCall(id int, tool, arguments string) string {
 
 func TestAStdioClientThatPausesGetsEveryReply(t *testing.T) {
 	c := newStdioClient(t, Stdio{})
-	const calls, size = 6, 20 << 20
+	const calls, size = 8, 4 << 20
 	for id := 1; id <= calls; id++ {
 		c.send(stdioCall(id, "large", fmt.Sprintf(`{"count":1,"size":%d}`, size)))
 	}

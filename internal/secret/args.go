@@ -88,6 +88,8 @@ func tells(name, value string) bool {
 		return true
 	case strings.Contains(value, "://"):
 		return false // only a part of it may be
+	case isDigit(value[0]) && shapes.timestamp().MatchString(value):
+		return false
 	}
 	m := measure(value)
 	return len(value) >= 6 && !strings.ContainsAny(value, " \t\n") && m.digits >= 2 && m.mixed >= 3 && m.bits >= 2

@@ -1,13 +1,15 @@
 package secret
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"html"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf16"
 )
 
 // A Hider hides secrets that are known, wherever they stand and however they are
@@ -18,19 +20,23 @@ import (
 type Hider struct {
 	given []given
 	once  sync.Once
-	forms []form // longest first
+	forms []*form
+	index index
 	taken map[string]bool
 }
 
 type given struct {
 	mark, name, value string
-	doubt             bool // it is up to name and value whether this is a secret
+	doubt             bool     // it is up to name and value whether this is a secret
+	args              []string // of a command line, in place of value
 }
 
 // A form is one way to write a secret.
 type form struct {
-	text, mark string
-	base64     bool // what stands around it is part of the same secret
+	text, mark  string
+	base64      bool   // what stands around it is part of the same secret
+	bones       string // text without what is dropped
+	lead, trail string // what was dropped from its ends, from the inside out
 }
 
 // New returns a Hider that knows these values. Values of fewer than four
@@ -69,20 +75,48 @@ func (h *Hider) AddEnviron(environ []string) {
 	}
 }
 
+// AddArgs adds the words of a command line that may not be shown whole.
+func (h *Hider) AddArgs(words []string) {
+	h.given = append(h.given, given{mark: Mark, args: slices.Clone(words)})
+}
+
+func (h *Hider) learnArgs(words []string) {
+	for i, shown := range Args(words) {
+		if shown == words[i] {
+			continue
+		}
+		// What stands before the mark, such as "--token=", is no part of the secret, and
+		// what stands behind it, such as a host and port, may be what a change is about.
+		before, _, _ := strings.Cut(shown, Mark)
+		h.learn(strings.TrimPrefix(shown, before), strings.TrimPrefix(words[i], before))
+		if strings.Contains(words[i], "://") {
+			h.learnURL(Mark, words[i]) // its password alone
+		}
+	}
+}
+
+// AddHeader adds what is secret in a header of the form "Name: value".
+func (h *Hider) AddHeader(header string) {
+	name, value, _ := strings.Cut(header, ":")
+	h.Add(name, strings.TrimSpace(value))
+}
+
 func (h *Hider) build() {
 	h.taken = make(map[string]bool)
 	for _, g := range h.given {
 		switch {
+		case g.args != nil:
+			h.learnArgs(g.args)
 		case !g.doubt:
 			h.learn(g.mark, g.value)
 		case tells(g.name, g.value):
 			h.learn(g.mark, g.value)
 			h.learnCredentials(g.mark, g.value)
+			h.learnMembers(g.mark, g.value)
 		default:
 			h.learnURL(g.mark, g.value)
 		}
 	}
-	slices.SortStableFunc(h.forms, func(a, b form) int { return cmp.Compare(len(b.text), len(a.text)) })
 	h.given, h.taken = nil, nil
 }
 
@@ -99,6 +133,23 @@ func (h *Hider) learnCredentials(mark, value string) {
 	if plain, err := base64.StdEncoding.DecodeString(credentials); err == nil && strings.EqualFold(scheme, "basic") {
 		if _, password, ok := strings.Cut(string(plain), ":"); ok {
 			h.learn(mark, password)
+		}
+	}
+}
+
+// learnMembers learns what is secret in an object of JSON, such as the key of a service
+// account: programs read it, and then print its parts.
+func (h *Hider) learnMembers(mark, value string) {
+	if !strings.HasPrefix(value, "{") {
+		return
+	}
+	var members map[string]any
+	if json.Unmarshal([]byte(value), &members) != nil {
+		return
+	}
+	for name, member := range members {
+		if text, ok := member.(string); ok && tells(name, text) {
+			h.learn(mark, text)
 		}
 	}
 }
@@ -129,44 +180,100 @@ func (h *Hider) learn(mark, value string) {
 	if value == "" || h.taken[value] || trivial[strings.ToLower(value)] {
 		return
 	}
-	add := func(text, mark string, b64 bool) {
-		if !h.taken[text] {
-			h.taken[text] = true
-			h.forms = append(h.forms, form{text, mark, b64})
-		}
-	}
 	if len(value) < 4 {
 		for _, quote := range [...]string{`"`, `\"`, "'"} {
-			add(quote+value+quote, quote+mark+quote, false)
+			h.add(quote+value+quote, quote+mark+quote, false)
 		}
 	} else {
 		for _, text := range escapes(value) {
-			add(text, mark, false)
+			h.add(text, mark, false)
 		}
 	}
 	if len(value) >= 6 {
+		for _, text := range hexes(value) {
+			h.add(text, mark, false)
+		}
 		for _, text := range insideBase64(value) {
-			add(text, mark, true)
+			h.add(text, mark, true)
+		}
+	}
+	if !strings.Contains(value, "\n") {
+		return
+	}
+	for line := range strings.Lines(value) { // which are also shown one by one
+		if line = strings.TrimSpace(line); len(line) >= shortest {
+			h.learn(mark, line)
 		}
 	}
 }
 
-// escapes are the ways in which a text stands in JSON, in JSON inside of JSON, and
-// in an address.
+func (h *Hider) add(text, mark string, b64 bool) {
+	if h.taken[text] {
+		return
+	}
+	h.taken[text] = true
+	f := &form{text: text, mark: mark, base64: b64, bones: bone(text)}
+	h.forms = append(h.forms, f)
+	if len(f.bones) < leastRun {
+		return
+	}
+	inside := func(r rune) bool { return r < 256 && dropped[byte(r)] }
+	lead := []byte(text[:len(text)-len(strings.TrimLeftFunc(text, inside))])
+	slices.Reverse(lead)
+	f.lead, f.trail = string(lead), text[len(strings.TrimRightFunc(text, inside)):]
+	h.index.add(f)
+}
+
+// escapes are the ways in which a text stands in JSON, in JSON inside of JSON, in an
+// address and in HTML.
 func escapes(s string) []string {
-	out := []string{s}
+	out := []string{s, html.EscapeString(s), strings.ReplaceAll(s, "/", `\/`), asciiOnly(s)}
 	for _, html := range [...]bool{false, true} {
 		once := jsonEscape(s, html)
-		out = append(out, once, jsonEscape(once, html))
+		out = append(out, once, jsonEscape(once, html), asciiOnly(once))
 	}
-	out = append(out, strings.ReplaceAll(s, "/", `\/`))
 	for _, escaped := range [...]string{
 		url.QueryEscape(s), strings.ReplaceAll(url.QueryEscape(s), "+", "%20"), url.PathEscape(s), component.Replace(url.QueryEscape(s)),
-		url.UserPassword("", s).String()[1:],
+		url.UserPassword("", s).String()[1:], eachByte(s, "%%%02X"),
 	} {
 		out = append(out, escaped, lowerEscapes(escaped), url.QueryEscape(escaped))
 	}
 	return out
+}
+
+// hexes are the ways in which dumps write bytes; blanks, commas, colons and backslashes
+// between them make no difference.
+func hexes(s string) []string {
+	var out []string
+	for _, format := range [...]string{"%02x", "%02X", "%02x-", "%02X-", "x%02x", "x%02X", "0x%02x", "0x%02X"} {
+		out = append(out, strings.TrimLeft(strings.TrimSuffix(eachByte(s, format), "-"), "x"))
+	}
+	return out
+}
+
+func eachByte(s, format string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, format, s[i])
+	}
+	return b.String()
+}
+
+// asciiOnly writes other letters as \u00e9, which is what Python does in JSON.
+func asciiOnly(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r < 128:
+			b.WriteRune(r)
+		case r < 1<<16:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
 }
 
 // component turns Go's escapes into those of a browser.
@@ -205,40 +312,120 @@ func insideBase64(s string) []string {
 	return out
 }
 
-// Text is s without secrets. If s was cut, the beginning of a secret at its end,
-// or the end of one at its beginning, is hidden too.
+// Text is s without secrets. It is best given the whole of what is shown: a secret may go
+// over several lines. If s was cut, the beginning of a secret at its end, or the end of
+// one at its beginning, is hidden too.
 func (h *Hider) Text(s string) string {
 	if h == nil {
 		return Scrub(s)
 	}
 	h.once.Do(h.build)
-	for _, f := range h.forms {
-		if f.base64 {
-			s = replaceAround(s, f)
-		} else {
-			s = strings.ReplaceAll(s, f.text, f.mark)
+	// As in Scrub: what was hidden can bring to light what stood behind it.
+	for range 4 {
+		next := Scrub(h.edges(h.known(s)))
+		if next == s {
+			break
 		}
+		s = next
 	}
-	return Scrub(h.edges(s))
+	return s
 }
 
-// replaceAround replaces a form together with all the base64 around it.
-func replaceAround(s string, f form) string {
-	for from := 0; ; {
-		i := strings.Index(s[from:], f.text)
-		if i < 0 {
-			return s
+// Lines are the lines of one text without secrets; as many as there were.
+func (h *Hider) Lines(lines []string) []string {
+	if len(lines) == 0 {
+		return lines
+	}
+	shown := strings.Split(h.Text(strings.Join(lines, "\n")), "\n")
+	if len(shown) == len(lines) {
+		return shown
+	}
+	// One of them had a line break of its own.
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		n := strings.Count(line, "\n") + 1
+		out[i] = strings.Join(shown[:min(n, len(shown))], "\n")
+		shown = shown[min(n, len(shown)):]
+	}
+	return out
+}
+
+// JSON is a JSON text without secrets in its strings. Text could not see there what
+// goes over lines, nor tell a quote of the value from one of the text.
+func (h *Hider) JSON(text []byte) []byte {
+	var out []byte
+	done := 0
+	for i := 0; i < len(text); i++ {
+		if text[i] != '"' {
+			continue
 		}
-		start, end := from+i, from+i+len(f.text)
-		for start > 0 && isBase64(s[start-1]) {
-			start--
-		}
-		for end < len(s) && isBase64(s[end]) {
+		end := i + 1
+		for end < len(text) && text[end] != '"' {
+			if text[end] == '\\' {
+				end++
+			}
 			end++
 		}
-		s = s[:start] + f.mark + s[end:]
-		from = start + len(f.mark)
+		if end >= len(text) {
+			break
+		}
+		var value string
+		if json.Unmarshal(text[i:end+1], &value) == nil {
+			if shown := h.Text(value); shown != value {
+				out = append(append(out, text[done:i]...), `"`+jsonEscape(shown, false)+`"`...)
+				done = end + 1
+			}
+		}
+		i = end
 	}
+	return append(out, text[done:]...)
+}
+
+// Unnamed is a Hider that knows the same, and shows Mark for each.
+func (h *Hider) Unnamed() *Hider {
+	out := new(Hider)
+	for _, g := range h.given {
+		if !strings.Contains(g.mark, Mark) {
+			g.mark = Mark
+		}
+		out.given = append(out.given, g)
+	}
+	return out
+}
+
+// known hides the secrets that are known.
+func (h *Hider) known(s string) string {
+	var spans []span
+	for _, f := range h.forms {
+		if len(f.bones) >= leastRun {
+			continue
+		}
+		for from := 0; ; {
+			i := strings.Index(s[from:], f.text)
+			if i < 0 {
+				break
+			}
+			from += i
+			found := span{from, from + len(f.text), f}
+			if f.base64 {
+				found = around(s, found)
+			}
+			spans = append(spans, found)
+			from += len(f.text)
+		}
+	}
+	return render(s, h.index.find(s, spans))
+}
+
+// around is a span together with all the base64 around it.
+func around(s string, found span) span {
+	for found.start > 0 && s[found.start-1] != '=' && isBase64(s[found.start-1]) {
+		found.start--
+	}
+	for found.end < len(s) && isBase64(s[found.end]) {
+		found.end++
+	}
+	return found
 }
 
 func isBase64(c byte) bool {

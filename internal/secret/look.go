@@ -64,11 +64,13 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // isPath says by its beginning that a text is the path of a local file. The first
 // folder must be a word, since one in 64 keys in base64 begins with a slash.
-func isPath(s string) bool { return shapes().path.MatchString(s) }
+func isPath(s string) bool { return strings.ContainsAny(s, `/\`) && shapes.path().MatchString(s) }
 
 // isReference reports whether a text only names the place where a value is. One that
 // brings a default, as in ${NAME:-value}, holds a value.
-func isReference(s string) bool { return shapes().reference.MatchString(s) }
+func isReference(s string) bool {
+	return s != "" && strings.IndexByte("$%{<", s[0]) >= 0 && shapes.reference().MatchString(s)
+}
 
 // isProse reports whether what stands behind a name is the rest of a sentence
 // ("API_KEY: not set"), or the name of a secret and not the secret itself
@@ -81,7 +83,7 @@ func isProse(s string) bool {
 	case !strings.ContainsFunc(s, func(r rune) bool { return r > 127 || isLetter(byte(r)) || isDigit(byte(r)) }):
 		return true
 	}
-	return shapes().identifier.MatchString(s) && Name(s)
+	return shapes.identifier().MatchString(s) && Name(s)
 }
 
 // trivial values are settings, whatever their name.
@@ -93,30 +95,46 @@ var prose = set(`a an and any are as at be by can cannot could did do does empty
 	unset use using value was were will with wrong yes you your
 	auth authentication authorization bearer basic credentials digest oauth realm scheme token tokens`)
 
-type allShapes struct {
-	privateKey, url, bearer, scheme, maker, webToken, login *regexp.Regexp
-	parameters, path, reference, identifier, commit         *regexp.Regexp
+// A shape is built when first needed: a server that says nothing suspicious never
+// needs most of them, and there is a process of ours for each.
+type shape func() *regexp.Regexp
+
+func lazily(expr string) shape {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// shapes is what secrets look like. It is built when first needed: a server that
-// never fails never needs it.
-var shapes = sync.OnceValue(func() *allShapes {
-	return &allShapes{
-		privateKey: regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`),
-		url:        regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^\s"'<>` + "`" + `]+`),
-		// A scheme of HTTP, and its credentials.
-		bearer: regexp.MustCompile(`(?i)\b(bearer(?:\s|%20|\+)+)([A-Za-z0-9._~+/=-]{6,})`),
-		scheme: regexp.MustCompile(`(?i)\b((?:basic|token|apikey|bot|negotiate|dpop)\s+)([A-Za-z0-9._~+/=-]{8,})`),
-		// Makers of keys that mark them.
-		maker: regexp.MustCompile(`\b(?:(?:sk|pk|rk|fc|tvly|pplx|gsk|xai|key|whsec|re|lin_api|ntn|secret|figd|pat|r8|apify_api|lsv2_pt|lsv2_sk|nvapi|sntrys|sntryu|phc|phx|sbp)[-_][A-Za-z0-9_-]{12,}` +
-			`|(?:gh[pousr]_|github_pat_|glpat-|gldt-|xox[abeprs]-|xapp-|npm_|pypi-|hf_|dop_v1_|shpat_|ATATT|AIza|AKIA|ASIA|ya29\.|SG\.)[A-Za-z0-9_.=-]{8,})`),
-		webToken: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}`),
-		// As some database drivers write it: user:password@tcp(host)/name.
-		login:      regexp.MustCompile(`[\w.-]+:[^\s]+@((?:tcp|unix)\()`),
-		parameters: regexp.MustCompile(`^[\w-]+=(?:"[^"]*"?|[^\s,"]+)(?:, ?[\w-]+=(?:"[^"]*"?|[^\s,"]+))*`),
-		path:       regexp.MustCompile(`^(?:(?:file://|~|\.{1,2}|[A-Za-z]:)?[/\\]{1,2}[A-Za-z_.-]{1,20}(?:[/\\]|\.\w{1,8}$)|~[/\\]|[A-Za-z]:[/\\])`),
-		reference:  regexp.MustCompile(`^(?:\$\{(?:[\w.-]+:)*[\w.][\w.-]*\}|\$\{\{ ?[\w.]+ ?\}\}|\{env:\w+\}|\$[A-Z][A-Z_]+|%[A-Z][A-Z_]+%|<[A-Za-z _-]+>)$`),
-		identifier: regexp.MustCompile(`^(?:[A-Z][A-Z]*(?:_[A-Z0-9]+)+|[a-z]+(?:_[a-z]+)+)$`),
-		commit:     regexp.MustCompile(`(?i)(?:[@#]|/(?:commit|tree|blob|raw|archive)/|\b(?:commit|revision|rev|ref|sha|sha1|head|git|checkout|tree|tag|at|to):?=? )$`),
-	}
-})
+// shapes is what secrets look like, and what is taken for one.
+var shapes = struct {
+	keyBegins, keyEnds, keyLines, opening             shape
+	url, bearer, scheme, maker, webToken, login       shape
+	parameters, path, reference, identifier, commit   shape
+	uuid, ulid, traceParent, pod, timestamp, timePart shape
+}{
+	keyBegins: lazily(`-----BEGIN [A-Z ]*PRIVATE KEY-----`),
+	keyEnds:   lazily(`-----END [A-Z ]*PRIVATE KEY-----`),
+	// What is left of a key on its line, and lines of base64, maybe behind the words of a log.
+	keyLines: lazily(`^(?:(?:\\+[nr]|[A-Za-z0-9+/=])*)(?:\r?\n(?:[^\n]{0,80}[ \t])?[A-Za-z0-9+/]{40,}=*|\r?\n[ \t]*[A-Za-z0-9+/]{4,}=*(?:\r?\n|$)|\r?\n(?:Proc-Type|DEK-Info):[^\n]*)*`),
+	// The end of a line behind which the value of a name follows.
+	opening: lazily(`["']?([A-Za-z_][A-Za-z0-9_.-]*)\\*["']?\]?[ \t]*(?:=>|:=|[:=])[ \t]*((?:[|>][+-]?[0-9]?)?|\\|\[|"""|'''|"[^"]+|'[^']+)$`),
+	url:     lazily(`[A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/[^\s"'<>` + "`" + `]+`),
+	// A scheme of HTTP, and its credentials.
+	bearer: lazily(`(?i)\b(bearer(?:\s|%20|\+)+)([A-Za-z0-9._~+/=-]{6,})`),
+	scheme: lazily(`(?i)\b((?:basic|token|apikey|bot|negotiate|dpop)\s+)([A-Za-z0-9._~+/=-]{8,})`),
+	// Makers of keys that mark them.
+	maker: lazily(`\b(?:(?:sk|pk|rk|fc|tvly|pplx|gsk|xai|key|whsec|re|lin_api|ntn|secret|figd|pat|r8|apify_api|lsv2_pt|lsv2_sk|nvapi|sntrys|sntryu|phc|phx|sbp)[-_][A-Za-z0-9_-]{12,}` +
+		`|(?:gh[pousr]_|github_pat_|glpat-|gldt-|xox[abeprs]-|xapp-|npm_|pypi-|hf_|dop_v1_|shpat_|ATATT|AIza|AKIA|ASIA|ya29\.|SG\.)[A-Za-z0-9_.=-]{8,})`),
+	webToken: lazily(`\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}`),
+	// As some database drivers write it: user:password@tcp(host)/name.
+	login:       lazily(`[\w.-]+:[^\s]+@((?:tcp|unix)\()`),
+	parameters:  lazily(`^[\w-]+=(?:"[^"]*"?|[^\s,"]+)(?:, ?[\w-]+=(?:"[^"]*"?|[^\s,"]+))*`),
+	path:        lazily(`^(?:(?:file://|~|\.{1,2}|[A-Za-z]:)?[/\\]{1,2}[A-Za-z_.-]{1,20}(?:[/\\]|\.\w{1,8}$)|~[/\\]|[A-Za-z]:[/\\])`),
+	reference:   lazily(`^(?:\$\{(?:[\w.-]+:)*[\w.][\w.-]*\}|\$\{\{ ?[\w.]+ ?\}\}|\{env:\w+\}|\$[A-Z][A-Z_]+|%[A-Z][A-Z_]+%|<[A-Za-z _-]+>)$`),
+	identifier:  lazily(`^(?:[A-Z][A-Z]*(?:_[A-Z0-9]+)+|[a-z]+(?:_[a-z]+)+)$`),
+	uuid:        lazily(`^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`),
+	ulid:        lazily(`^0[0-7][0-9A-HJKMNP-TV-Z]{24}$`),
+	traceParent: lazily(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`),
+	pod:         lazily(`^[a-z][a-z0-9]*(?:-[a-z0-9]+)*-[a-z0-9]{8,10}-[a-z0-9]{5}$`),
+	timestamp:   lazily(`^\d{4}-?\d\d-?\d\d(?:[T _]\d\d[:_-]?\d\d(?:[:_-]?\d\d)?(?:[.,_-]\d{1,9})?(?: ?Z| ?[+-]\d\d:?\d\d)?)?$`),
+	timePart:    lazily(`^(?:\d{2}|\d{8})T\d{2,6}Z?$|^\d+Z$`),
+	commit:      lazily(`(?i)(?:[@#]|/(?:commit|tree|blob|raw|archive)/|\b(?:commit|revision|rev|ref|sha|sha1|head|git|checkout|tree|tag|at|to):?=? )$`),
+}

@@ -27,34 +27,35 @@ func scrubOnce(s string) string {
 	if len(s) < 3 {
 		return s
 	}
-	sh := shapes()
-	s = sh.privateKey.ReplaceAllLiteralString(s, Mark)
+	if strings.Contains(s, "PRIVATE KEY-----") {
+		s = scrubPrivateKeys(s)
+	}
 	if strings.Contains(s, "://") || strings.Contains(s, `:\/`) || strings.Contains(s, `:/\/`) {
-		s = sh.url.ReplaceAllStringFunc(s, scrubURL)
+		s = shapes.url().ReplaceAllStringFunc(s, scrubURL)
 	}
 	if strings.Contains(s, "@tcp(") || strings.Contains(s, "@unix(") {
-		s = sh.login.ReplaceAllString(s, Mark+"@$1")
+		s = shapes.login().ReplaceAllString(s, Mark+"@$1")
 	}
 	lower := strings.ToLower(s)
 	if strings.Contains(lower, "bearer") {
-		s = hideCredentials(sh.bearer, s, func(string) bool { return true })
+		s = hideCredentials(shapes.bearer(), s, func(string) bool { return true })
 	}
 	if slices.ContainsFunc([]string{"basic", "token", "apikey", "bot", "negotiate", "dpop"}, func(w string) bool { return strings.Contains(lower, w) }) {
-		s = hideCredentials(sh.scheme, s, func(c string) bool { return !isWord(c) })
+		s = hideCredentials(shapes.scheme(), s, func(c string) bool { return !isWord(c) })
 	}
-	s = scrubPairs(s)
+	s = scrubBlocks(scrubPairs(s))
 	s = replaceRuns(s, "_.=-", 12, scrubMaker)
 	if strings.Contains(s, "eyJ") {
-		s = sh.webToken.ReplaceAllLiteralString(s, Mark)
+		s = shapes.webToken().ReplaceAllLiteralString(s, Mark)
 	}
 	s = replaceRuns(s, "+/=", 32, func(before, run, path string) string {
-		if m := measure(run); m.digits >= 2 && m.mixed >= 3 && m.humps >= 4 && !isDigest(before, run) && !isPath(path) {
+		if m := measure(run); m.digits >= 2 && m.mixed >= 3 && m.humps >= 4 && !innocent(before, run, path) {
 			return Mark
 		}
 		return run
 	})
 	return replaceRuns(s, "+_=-", 20, func(before, run, path string) string {
-		if isRandom(run) && !isDigest(before, run) && !isPath(path) {
+		if isRandom(run) && !innocent(before, run, path) {
 			return Mark
 		}
 		return run
@@ -62,7 +63,10 @@ func scrubOnce(s string) string {
 }
 
 func scrubMaker(_, run, _ string) string {
-	return shapes().maker.ReplaceAllStringFunc(run, func(key string) string {
+	if !mayBeMade(run) {
+		return run
+	}
+	return shapes.maker().ReplaceAllStringFunc(run, func(key string) string {
 		prefix, _ := splitAt(key, "-_")
 		if isWord(key) && (ordinary[prefix] || !strings.ContainsAny(key, "0123456789")) {
 			return key // npm_config_user_agent, key-value-store-v2
@@ -70,6 +74,20 @@ func scrubMaker(_, run, _ string) string {
 		return Mark
 	})
 }
+
+// mayBeMade reports whether a word in a run begins as the marks of makers do, which is
+// much cheaper to ask than the whole shape.
+func mayBeMade(run string) bool {
+	for i := 0; i+1 < len(run); i++ {
+		if (i == 0 || !isLetter(run[i-1]) && !isDigit(run[i-1]) && run[i-1] != '_') && strings.Contains(makers, run[i:i+2]) {
+			return true
+		}
+	}
+	return false
+}
+
+// makers are the first two letters of what shapes.maker begins with.
+const makers = "sk pk rk fc tv pp gs xa ke wh re li nt se fi pa r8 ap ls nv sn ph sb gh gi gl xo np py hf do sh AT AI AK AS ya SG"
 
 // ordinary beginnings of names are those of some keys, too.
 var ordinary = set("key re secret pat npm")
@@ -196,7 +214,7 @@ func scrubPairs(s string) string {
 			if value == "" {
 				continue
 			}
-		case value == "" || value == Mark || !betrays(sure, lead, value, flag):
+		case value == "" || value == Mark || value == `\` || !betrays(sure, lead, value, flag):
 			continue
 		case kind == "cookie" && strings.Contains(lead, ":"):
 			_, after = splitAt(after, "\"'\r\n") // there may be several
@@ -357,7 +375,7 @@ func cutCredentials(value, after string) (scheme, credentials, rest string) {
 		scheme = value
 		if strings.HasPrefix(after, " ") {
 			_, credentials, rest = cutValue(after[1:])
-			if m := shapes().parameters.FindString(after[1:]); len(m) > len(credentials) {
+			if m := shapes.parameters().FindString(after[1:]); len(m) > len(credentials) {
 				credentials, rest = m, after[1+len(m):]
 			}
 		}
@@ -381,11 +399,19 @@ var schemes = set("basic bearer digest token apikey api-key key bot negotiate nt
 // isDigest reports whether a run is the sum of a file or of a commit, by what
 // stands in front of it.
 func isDigest(before, run string) bool {
+	// The parts of a sum in base64 are runs of their own.
+	before = before[max(0, len(before)-112):]
+	sum := strings.TrimRightFunc(before, func(r rune) bool { return r < 128 && isBase64(byte(r)) && r != '-' && r != '_' })
+	for _, h := range [...]string{"sha1-", "sha256-", "sha384-", "sha512-", "h1:"} {
+		if strings.HasSuffix(sum, h) && (len(sum) == len(before) || strings.ContainsAny(before[len(sum):], "+/")) {
+			return true
+		}
+	}
 	before = before[max(0, len(before)-16):]
 	for _, kind := range [...]string{"sha1", "sha256", "sha384", "sha512"} {
 		if strings.HasSuffix(before, kind+":") || strings.HasSuffix(before, kind+"-") || strings.HasPrefix(run, kind+"-") {
 			return true
 		}
 	}
-	return len(run) == 40 && strings.Trim(run, "0123456789abcdef") == "" && shapes().commit.MatchString(before)
+	return len(run) == 40 && strings.Trim(run, "0123456789abcdef") == "" && shapes.commit().MatchString(before)
 }

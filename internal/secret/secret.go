@@ -46,6 +46,8 @@ func rate(name string) rating {
 	switch {
 	case about[last] && len(ws) > 1:
 		return harmless // about a secret, and not one: token_url, PASSWORD_FILE
+	case strings.Contains(joined, "publickey"):
+		return harmless // PublicKeyToken is part of the name of a library of .NET
 	case has(secretWords), strings.Contains(joined, "apikey"), strings.Contains(joined, "privatekey"),
 		strings.Contains(joined, "accesskey"), strings.Contains(joined, "password"):
 		return telling

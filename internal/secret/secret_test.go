@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -55,8 +56,8 @@ func TestSecretsAreHiddenAndTheRestIsNot(t *testing.T) {
 		{"aws id " + aws + " region eu-west-1", "aws id [hidden] region eu-west-1"},
 		{"aws " + b64 + " bare", "aws [hidden] bare"},
 		{"session " + jwt + " expired", "session [hidden] expired"},
-		{"read " + pem + " from disk", "read [hidden] from disk"},
-		{"read -----BEGIN PRIVATE " + "KEY-----\nMIIabc", "read [hidden]"},
+		{"read " + pem + " from disk", "read [hidden]\n[hidden]\n[hidden]\n[hidden] from disk"},
+		{"read -----BEGIN PRIVATE " + "KEY-----\nMIIabc", "read [hidden]\n[hidden]"},
 		{"id 9f2c4a7b14b81e7d03aa52c6f0017be4 failed", "id [hidden] failed"},
 		// Headers.
 		{"Authorization: Bearer abc-def-123", "Authorization: Bearer [hidden]"},
@@ -246,6 +247,7 @@ func TestAHiderLearnsFromAnEnvironment(t *testing.T) {
 	h.AddEnviron([]string{
 		"API_TOKEN=correct horse", "MODE=production", "X=c4n4ry7x9", "HOME=/home/u", "PATH=/usr/bin:/bin", "NODE_VERSION=20.11.1",
 		"DATABASE_URL=postgres://u:staple@h/db", "GOOGLE_APPLICATION_CREDENTIALS=/home/u/key.json", "EMPTY_TOKEN=", "bad", "DEBUG_TOKEN=true", "REF_TOKEN=${OTHER}",
+		`ACCOUNT_KEY={"type": "service_account", "private_key": "umbrella\nzebra-sleeve\n", "project_id": "shop"}`,
 		"PASSWORD=abc", "DESKTOP_SESSION=ubuntu", "MODEL=claude-3-5-sonnet-20241022", "TERM=xterm-256color",
 	})
 	h.Add("Authorization", "Bearer battery-word")
@@ -259,6 +261,7 @@ func TestAHiderLearnsFromAnEnvironment(t *testing.T) {
 		"staple":                                       "[DATABASE_URL]",
 		"battery-word, correctness":                    "[Authorization], [Proxy-Authorization]",
 		`the "abc" of abcess is true`:                  `the "[PASSWORD]" of abcess is true`,
+		"zebra-sleeve of the shop":                     "[ACCOUNT_KEY] of the shop",
 		"ubuntu, plainly":                              "ubuntu, [query]",
 		"does not replace ${K:-canary}":                "does not replace [X-Api-Key]",
 		"claude-3-5-sonnet-20241022 on xterm-256color": "claude-3-5-sonnet-20241022 on xterm-256color",
@@ -304,6 +307,36 @@ func FuzzAKnownSecretNeverSurvives(f *testing.F) {
 			if strings.Contains(got, text) && !strings.Contains(Mark+Mark, text) {
 				t.Errorf("%s: %q survives in %q", name, text, got)
 			}
+		}
+	})
+}
+
+// Whatever the text is: no panic, the same lines, twice as once, and no long wait.
+func FuzzAHider(f *testing.F) {
+	f.Add("it is correct-ho\n[x] rse-battery\n", "correct-horse-battery", 7)
+	f.Add("aaaa\naaaa\naaaaaaaa\n\naaa", "aaaaaaaaaaaaaaaa", 2)
+	f.Add("key:\n  'a\nb'\n", "k\ney: 'a", 3)
+	f.Add("-----BEGIN PRIVATE "+"KEY-----\nMII\n", "\\n\\n\\n\\n1234567890", 1)
+	f.Fuzz(func(t *testing.T, text, value string, at int) {
+		h := New(value)
+		began := time.Now()
+		once := h.Text(text)
+		if strings.Count(once, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q has other lines as %q", text, once)
+		}
+		if !strings.Contains(value, "[") && !strings.Contains(Mark+Mark, strings.TrimSpace(value)) && !strings.Contains(Mark, bone(value)) {
+			if twice := h.Text(once); twice != once {
+				t.Errorf("%q\nonce  %q\ntwice %q", text, once, twice)
+			}
+		}
+		st := h.Stream()
+		at = max(0, min(at, len(text)))
+		shown := st.Push(text[:at]) + st.Push(text[at:]) + st.Flush()
+		if strings.Count(shown, "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q has other lines as the stream %q", text, shown)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%d bytes take %v", len(text), took)
 		}
 	})
 }

@@ -106,12 +106,13 @@ func (r *Reaper) sweep() (none bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.live) > 0 || r.killOrphans()
+	return len(r.live) > 0 || r.killOrphans(false)
 }
 
 // killOrphans kills or reaps each of our children and reports whether there was none
-// to kill. Their children become ours, for the next time.
-func (r *Reaper) killOrphans() (none bool) {
+// to kill. Their children become ours, for the next time. What has a session of its
+// own is let be, unless detached ones are meant, too.
+func (r *Reaper) killOrphans(detached bool) (none bool) {
 	none = true
 	for _, pid := range children(os.Getpid()) {
 		if r.before[pid] {
@@ -121,7 +122,7 @@ func (r *Reaper) killOrphans() (none bool) {
 			continue
 		}
 		// A child of ours that is not reaped keeps its number.
-		if session, err := unix.Getsid(pid); err == nil && session == ourSession() {
+		if session, err := unix.Getsid(pid); err == nil && (detached || session == ourSession()) {
 			_ = unix.Kill(pid, syscall.SIGKILL)
 			none = false
 		}
@@ -131,10 +132,16 @@ func (r *Reaper) killOrphans() (none bool) {
 
 // End kills what servers have left, and is called when none of them is needed any
 // more. It gives up on what cannot be killed after two seconds.
-func (r *Reaper) End() {
+func (r *Reaper) End() { r.end(false) }
+
+// EndAll is End for whoever started servers only to look at them: what they detached
+// is of no use to anybody then.
+func (r *Reaper) EndAll() { r.end(true) }
+
+func (r *Reaper) end(detached bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for deadline := time.Now().Add(2 * time.Second); !r.killOrphans() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(2 * time.Second); !r.killOrphans(detached) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	r.guardian.dismiss()

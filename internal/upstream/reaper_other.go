@@ -16,5 +16,6 @@ func (r *Reaper) start(cmd *exec.Cmd) error { return cmd.Start() }
 func (r *Reaper) reap(cmd *exec.Cmd)        { _ = cmd.Wait() }
 func (r *Reaper) note(*exec.Cmd)            {}
 
-// End does nothing.
-func (r *Reaper) End() {}
+// End and EndAll do nothing.
+func (r *Reaper) End()    {}
+func (r *Reaper) EndAll() {}

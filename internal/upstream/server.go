@@ -23,6 +23,9 @@ type Spec struct {
 	Dir string
 	// Env is its whole environment; nil gives it ours.
 	Env []string
+	// Withheld are names of variables that we have and Env leaves out; a server that
+	// fails over one of them gets that said.
+	Withheld []string
 	// Stderr takes a copy of what it writes to stderr. May be nil.
 	Stderr io.Writer
 	// DieWithUs has the kernel end the process when ours is killed. It binds the

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ func startStdio(spec *Spec, hear receiver, ended func(*fault.Fault, bool)) (*std
 	if environ == nil {
 		environ = os.Environ()
 	}
-	hide := secretsIn(environ)
+	hide := secretsIn(environ, spec.Command)
 	l := &stdioLink{
 		tail:     newTail(spec.Stderr, hide),
 		junk:     newTail(nil, hide),
@@ -228,20 +229,22 @@ func (l *stdioLink) obituary() fault.Fault {
 	if v := l.verdict.Load(); v != nil {
 		f := *v
 		f.Stderr, f.Stdout = l.tail.lines(), l.junk.lines()
+		f.Hint = cmp.Or(missed(l.spec.Withheld, f.Stderr, f.Stdout), f.Hint)
 		return f
 	}
 	text := fmt.Sprintf("%s ended with exit code %d", filepath.Base(l.cmd.Path), code)
 	if signal != "" {
 		text = fmt.Sprintf("%s was ended by %s", filepath.Base(l.cmd.Path), signal)
 	}
-	return fault.Fault{Evidence: fault.Evidence{
+	stderr, stdout := l.tail.lines(), l.junk.lines()
+	return fault.Fault{Hint: missed(l.spec.Withheld, stderr, stdout), Evidence: fault.Evidence{
 		Text:     text,
 		Exited:   true,
 		Command:  l.spec.Command[0],
 		ExitCode: code,
 		Signal:   signal,
-		Stderr:   l.tail.lines(),
-		Stdout:   l.junk.lines(),
+		Stderr:   stderr,
+		Stdout:   stdout,
 		Moment:   fault.AtCall,
 	}}
 }

@@ -19,7 +19,7 @@ type tail struct {
 	hide   *secret.Hider // what must not be shown
 
 	mu   sync.Mutex
-	ring [tailLines]string
+	ring [tailLines + tailContext]string
 	next int
 
 	src   *os.File
@@ -29,6 +29,10 @@ type tail struct {
 
 const (
 	tailLines = 40
+	// tailContext lines before those are remembered, too: the beginning of a secret that
+	// goes on into the last ones may stand there.
+	tailContext = 24
+
 	tailWidth = 400 // bytes shown of one line; four times as many are remembered, and never an endless line
 )
 
@@ -81,7 +85,7 @@ func (t *tail) note(line []byte) {
 	}
 	text := string(line[:min(len(line), 4*tailWidth)])
 	t.mu.Lock()
-	t.ring[t.next%tailLines] = text
+	t.ring[t.next%len(t.ring)] = text
 	t.next++
 	t.mu.Unlock()
 }
@@ -91,13 +95,15 @@ func (t *tail) note(line []byte) {
 func (t *tail) lines() []string {
 	t.mu.Lock()
 	var out []string
-	for i := max(0, t.next-tailLines); i < t.next; i++ {
-		out = append(out, t.ring[i%tailLines])
+	for i := max(0, t.next-len(t.ring)); i < t.next; i++ {
+		out = append(out, t.ring[i%len(t.ring)])
 	}
 	t.mu.Unlock()
+	// Hidden in the whole, since a secret may go over several lines, and shortened then,
+	// or half a secret would be left.
+	out = t.hide.Lines(out)
+	out = out[max(0, len(out)-tailLines):]
 	for i, line := range out {
-		// Hidden first and shortened then, or half a secret would be left.
-		line = t.hide.Text(line)
 		out[i] = line[:min(len(line), tailWidth)]
 	}
 	return out

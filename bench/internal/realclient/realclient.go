@@ -127,6 +127,9 @@ func (c *Client) Install(ctx context.Context) error {
 	return nil
 }
 
+// Installed reports whether Install has succeeded.
+func (c *Client) Installed() bool { return c.argv != nil }
+
 // ErrUnavailable: npm could not install the client, so nothing is known about it.
 var ErrUnavailable = errors.New("cannot be installed from npm here")
 
