@@ -120,7 +120,7 @@ func (b *bench) selected(s Scenario) bool {
 // plays reports whether a system runs a row. How far annotations are trusted
 // makes a difference only in the bulk rows, and in a quick run a few must do.
 func (b *bench) plays(s Scenario, sys *system.System) bool {
-	if b.Quick && s.Timed {
+	if b.Quick && (s.Timed || s.Slow) {
 		return sys.Name == "mcpmend" // it is the only one with a promise to keep there
 	}
 	if sys.Trust == oracle.TrustNone {
@@ -285,7 +285,7 @@ func (b *bench) episodes(s Scenario, sys *system.System) int {
 		calls /= 5 // the promise is mcpmend's; the others stand beside it
 	}
 	n := calls / rows / s.Hits
-	return max(n/len(s.Eras), 1) * len(s.Eras)
+	return max(n/len(s.Eras), s.Variants, 1) * len(s.Eras)
 }
 
 func (b *bench) printList() {

@@ -281,7 +281,7 @@ var processFaults = []Scenario{
 		},
 	},
 	{
-		ID: "A27", Title: "stopped for good with a full pipe: what was read is answered in time", Slow: true, Quick: true, Ops: 3, AtOnce: 1,
+		ID: "A27", Title: "stopped for good with a full pipe: what was read is answered in time", Timed: true, Quick: true, Ops: 3, AtOnce: 1,
 		Deadline: 3 * time.Second, Reach: oracle.Hopeless,
 		Args: map[string]any{"payload": strings.Repeat("a", 1<<20)},
 		Play: func(e *Episode) {

@@ -32,27 +32,27 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C02", Title: "reset before the request is read", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		ID: "C02", Title: "reset before the request is read", HTTP: true, Bulk: true, Ops: 200, Hits: 50, Quick: true, Reach: oracle.Silent, Alone: true,
 		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Request: true, Do: inject.Reset}},
 	},
 	{
-		ID: "C03", Title: "executed, then the connection breaks before the headers", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		ID: "C03", Title: "executed, then the connection breaks before the headers", HTTP: true, Variants: 2, Bulk: true, Ops: 200, Hits: 50, Quick: true, Reach: oracle.Silent, Alone: true,
 		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Do: inject.Reset}},
 		Vary: func(e *Episode, _ *ledger.Plan, wire []inject.Rule) {
 			wire[0].Do = []inject.Break{inject.Reset, inject.Close}[e.Variant(2)]
 		},
 	},
 	{
-		ID: "C04", Title: "a reused idle connection closes as the request is sent", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		ID: "C04", Title: "a reused idle connection closes as the request is sent", HTTP: true, Bulk: true, Ops: 200, Hits: 50, Quick: true, Reach: oracle.Silent, Alone: true,
 		Wire: []inject.Rule{{Op: ledger.Any, Every: 4, Times: -1, Request: true, Do: inject.Close}},
 	},
 	{
-		ID: "C05", Title: "truncated JSON body", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Partial, Alone: true,
+		ID: "C05", Title: "truncated JSON body", HTTP: true, Bulk: true, Ops: 200, Hits: 50, Quick: true, Reach: oracle.Partial, Alone: true,
 		Plan: some(ledger.Fault{At: ledger.MidReply, Do: ledger.Drop}),
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) { p.Faults[0].N = 1 + e.Rand.IntN(60) },
 	},
 	{
-		ID: "C06", Title: "200 with a login page, or 202 with nothing", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Partial, Alone: true,
+		ID: "C06", Title: "200 with a login page, or 202 with nothing", HTTP: true, Variants: 2, Bulk: true, Ops: 200, Hits: 50, Quick: true, Reach: oracle.Partial, Alone: true,
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			p.Faults = some([]ledger.Fault{
 				{At: ledger.AfterRead, Do: ledger.Respond, N: 200, Text: "<!DOCTYPE html><title>Sign in</title>", Header: map[string]string{"Content-Type": "text/html"}},
@@ -61,10 +61,10 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C07", Title: "executed, then 500, 502, 503 or 504", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Silent, Alone: true,
+		ID: "C07", Title: "executed, then 500, 502, 503 or 504", HTTP: true, Variants: 4, Bulk: true, Ops: 200, Hits: 50, Quick: true, Reach: oracle.Silent, Alone: true,
 		Plan: some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Respond, Text: "upstream error"}),
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
-			p.Faults[0].N = []int{500, 502, 503, 504}[e.Rand.IntN(4)]
+			p.Faults[0].N = []int{500, 502, 503, 504}[e.Variant(4)]
 		},
 	},
 	{
@@ -90,7 +90,7 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C10", Title: "the session is gone: 400, 401, 409, or 200 with an error", HTTP: true, Eras: legacyOnly, Bulk: true, Hits: 9, Quick: true, Reach: oracle.Hopeless,
+		ID: "C10", Title: "the session is gone: 400, 401, 409, or 200 with an error", HTTP: true, Variants: 4, Eras: legacyOnly, Bulk: true, Hits: 9, Quick: true, Reach: oracle.Hopeless,
 		Plan: one(ledger.Fault{At: ledger.AfterReply, Do: ledger.LoseSession}),
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			p.LostSession = []int{400, 401, 409, 200}[e.Variant(4)]
@@ -145,7 +145,7 @@ var httpFaults = []Scenario{
 		Wire: []inject.Rule{{Op: 3, Do: inject.Drip, For: 15 * time.Millisecond}},
 	},
 	{
-		ID: "C14", Title: "an event stream is dropped, no event ids", HTTP: true, Bulk: true, Ops: 40, Hits: 10, Quick: true, Reach: oracle.Started, Alone: true,
+		ID: "C14", Title: "an event stream is dropped, no event ids", HTTP: true, Variants: 2, Bulk: true, Ops: 200, Hits: 50, Quick: true, Reach: oracle.Started, Alone: true,
 		Plan: ledger.Plan{SSE: true, Faults: some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}).Faults},
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) { p.Faults[0].N = e.Variant(2) },
 	},
@@ -204,7 +204,7 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C22", Title: "HTTP/2: GOAWAY names a lower stream, alone or with REFUSED_STREAM", HTTP: true, TLS: "h2", Bulk: true, Quick: true, Hits: 6, Reach: oracle.Refused,
+		ID: "C22", Title: "HTTP/2: GOAWAY names a lower stream, alone or with REFUSED_STREAM", HTTP: true, Variants: 2, TLS: "h2", Bulk: true, Quick: true, Hits: 6, Reach: oracle.Refused,
 		// The first few requests are the handshake.
 		H2:   inject.H2{GoAway: 6},
 		Vary: func(e *Episode, _ *ledger.Plan, _ []inject.Rule) { e.H2.Refuse = e.Variant(2) == 1 },
@@ -227,7 +227,7 @@ var httpFaults = []Scenario{
 		},
 	},
 	{
-		ID: "C24", Title: "HTTP/2: executed, then the stream is reset", HTTP: true, TLS: "h2", Bulk: true, Quick: true, Ops: 40, Hits: 10, Reach: oracle.Silent, Alone: true, Variants: 5,
+		ID: "C24", Title: "HTTP/2: executed, then the stream is reset", HTTP: true, TLS: "h2", Bulk: true, Quick: true, Ops: 200, Hits: 50, Reach: oracle.Silent, Alone: true, Variants: 5,
 		Plan: some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Drop}),
 		Vary: func(e *Episode, _ *ledger.Plan, _ []inject.Rule) {
 			e.H2.ResetWith = []uint32{inject.ProtocolError, inject.RefusedStream, inject.InternalError, inject.Cancel, inject.EnhanceCalm}[e.Variant(5)]
@@ -235,13 +235,13 @@ var httpFaults = []Scenario{
 		Check: sentOnce,
 	},
 	{
-		ID: "C25", Title: "HTTP/2: REFUSED_STREAM without a GOAWAY, nothing ran", HTTP: true, TLS: "h2", Bulk: true, Quick: true, Ops: 40, Hits: 10, Reach: oracle.Silent, Alone: true,
+		ID: "C25", Title: "HTTP/2: REFUSED_STREAM without a GOAWAY, nothing ran", HTTP: true, TLS: "h2", Bulk: true, Quick: true, Ops: 200, Hits: 50, Reach: oracle.Silent, Alone: true,
 		Plan:  some(ledger.Fault{At: ledger.AfterRead, Do: ledger.Drop}),
 		H2:    inject.H2{ResetWith: inject.RefusedStream},
 		Check: sentOnce,
 	},
 	{
-		ID: "C26", Title: "executed, then an error with the call's own id under 200, 400, 401, 403, 404 or 429", HTTP: true, Bulk: true, Quick: true, Ops: 40, Hits: 10, Reach: oracle.Hopeless, Alone: true, Variants: 6,
+		ID: "C26", Title: "executed, then an error with the call's own id under 200, 400, 401, 403, 404 or 429", HTTP: true, Bulk: true, Quick: true, Ops: 200, Hits: 50, Reach: oracle.Hopeless, Alone: true, Variants: 6,
 		Plan: some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Respond, Header: map[string]string{"Content-Type": "application/json"},
 			Text: `{"jsonrpc":"2.0","id":{{id}},"error":{"code":-32001,"message":"` + ownWords + ` of {{op}}; the outcome is unknown"}}`}),
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {

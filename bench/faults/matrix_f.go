@@ -47,6 +47,9 @@ var fleetFaults = []Scenario{
 			e.Struck(pid, "SIGKILL")
 			inject.Signal(pid, syscall.SIGKILL)
 			e.Gone(pid, time.Second)
+			if strings.HasPrefix(e.System.Name, "mcpmend") && !e.AwaitShown("server lost", time.Second) {
+				e.Miss("the end of the server is not shown within 1 s")
+			}
 			e.Run(e.Ops)
 		},
 		Check: func(e *Episode, s *oracle.Score) {
