@@ -132,26 +132,28 @@ var framingFaults = []Scenario{
 		},
 	},
 	{
-		ID: "B16", Variants: 4, Title: "log lines with \"error\" or \"result\" during a call of 4 s", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: together,
-		Args: map[string]any{"work_ms": 4000},
+		ID: "B16", Variants: 4, Title: "log lines with \"error\" or \"result\" during a call of 4 s", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: 1,
+		Args: map[string]any{"work_ms": 4000}, // alone: then it is easily taken for the reply
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			line := []string{
 				`{"level":"error","error":"cache miss","result":null}`, `{"error":{"code":-32603,"message":"retrying"}}`,
 				`{"msg":"done","result":{"content":[]}}`, `[error] {"result": broken`,
 			}[e.Variant(4)]
-			p.Faults = some(ledger.Fault{At: ledger.AfterRead, Do: ledger.Print, Text: line + "\n"}).Faults
+			p.Faults = []ledger.Fault{{At: ledger.AfterRead, Do: ledger.Print, Text: line + "\n"}}
 		},
 	},
 	{
-		ID: "B17", Variants: 2, Title: "answers to notifications, with id null", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: together,
-		Args: map[string]any{"work_ms": 4000},
+		ID: "B17", Variants: 2, Title: "answers to notifications, with id null", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: 1,
+		Args: map[string]any{"work_ms": 4000}, // alone: then it is easily taken for the reply
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			line := []string{
 				`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"method not found: notifications/initialized"}}`,
 				`{"jsonrpc":"2.0","id":null,"result":{}}`,
 			}[e.Variant(2)]
-			p.Faults = append(some(ledger.Fault{At: ledger.AfterRead, Do: ledger.Print, Text: line + "\n"}).Faults,
-				ledger.Fault{At: ledger.AtStart, Times: -1, Do: ledger.Say, Text: line + "\n"})
+			p.Faults = []ledger.Fault{
+				{At: ledger.AfterRead, Do: ledger.Print, Text: line + "\n"},
+				{At: ledger.AtStart, Times: -1, Do: ledger.Say, Text: line + "\n"},
+			}
 		},
 	},
 	{

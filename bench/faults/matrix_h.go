@@ -46,14 +46,14 @@ var gatewayFaults = []Scenario{
 		Play: termInCalls,
 	},
 	{
-		ID: "H13", Title: "a client that reads nothing for 4 s: 10 answers of 20 MB and 100 000 notifications (quick: 4 MB, 20 000)", Quick: true, Slow: true, Ops: 11, AtOnce: 11, Reach: oracle.Harmless, Deadline: 60 * time.Second,
+		ID: "H13", Title: "a client that reads nothing for 4 s: 10 answers of 20 MB and 300 000 notifications (quick: 10 MB, 20 000)", Quick: true, Slow: true, Ops: 11, AtOnce: 11, Reach: oracle.Harmless, Deadline: 60 * time.Second,
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			p.Faults = []ledger.Fault{{At: ledger.AfterRead, Op: 10, Do: ledger.Notify, N: e.notifications()}}
 		},
 		Play: func(e *Episode) {
 			size := 20 << 20
 			if e.Quick {
-				size = 4 << 20
+				size = 10 << 20
 			}
 			for _, op := range e.Ops[:10] {
 				op.Args = map[string]any{"size": size}
@@ -119,7 +119,7 @@ func (e *Episode) notifications() int {
 	if e.Quick {
 		return 20_000
 	}
-	return 100_000
+	return 300_000
 }
 
 // termInCalls tells the system to stop while every call is at work.
