@@ -46,14 +46,14 @@ var gatewayFaults = []Scenario{
 		Play: termInCalls,
 	},
 	{
-		ID: "H13", Title: "a client that reads nothing for 4 s: 10 answers of 20 MB and 300 000 notifications (quick: 10 MB, 20 000)", Quick: true, Slow: true, Ops: 11, AtOnce: 11, Reach: oracle.Harmless, Deadline: 60 * time.Second,
+		ID: "H13", Title: "a client that reads nothing for 4 s: 10 answers of 20 MB and 300 000 notifications (quick: 14 MB, 20 000)", Quick: true, Slow: true, Ops: 11, AtOnce: 11, Reach: oracle.Harmless, Deadline: 60 * time.Second,
 		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
 			p.Faults = []ledger.Fault{{At: ledger.AfterRead, Op: 10, Do: ledger.Notify, N: e.notifications()}}
 		},
 		Play: func(e *Episode) {
 			size := 20 << 20
 			if e.Quick {
-				size = 10 << 20
+				size = 14 << 20
 			}
 			for _, op := range e.Ops[:10] {
 				op.Args = map[string]any{"size": size}
