@@ -302,6 +302,7 @@ func TestRefusalsProveThatNothingRan(t *testing.T) {
 		{"-32602", Evidence{RPCCode: -32602, Text: "Unknown tool: x"}, ForGood, true},
 		{"-32602 after the tool ran", Evidence{RPCCode: -32602, Text: "Structured content does not match the tool's output schema"}, ForGood, false},
 		{"-32603", Evidence{RPCCode: -32603}, ForGood, false},
+		{"a connection that was leaving before the request was written", Evidence{Text: "net/http: cannot rewind body after connection loss"}, StreamRefused, true},
 		{"a stream behind the last one of GOAWAY", Evidence{Text: "http2: Transport: cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY] after Request.Body was written; define Request.GetBody to avoid this error"}, StreamRefused, true},
 		{"a stream that was reset", Evidence{Text: "http2: Transport: cannot retry err [stream error: stream ID 3; REFUSED_STREAM; received from peer] after Request.Body was written; define Request.GetBody to avoid this error"}, ForGood, false},
 		{"-32000", Evidence{RPCCode: -32000}, ForGood, false},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
@@ -66,7 +67,7 @@ func TestTheControlShowsNothing(t *testing.T) {
 }
 
 func TestCatchesTheProxyThatAlwaysTriesAgain(t *testing.T) {
-	for _, id := range []string{"A03", "C03", "C07", "D05"} {
+	for _, id := range []string{"A03", "C03", "C07", "C24", "C26", "D05"} {
 		if s := play(t, id, system.Naive, 0); s.Verdicts[oracle.Duplicate] == 0 {
 			t.Errorf("%s: no duplicate among %v", id, s.Verdicts)
 		}
@@ -101,6 +102,40 @@ func TestSameSeedSameFaults(t *testing.T) {
 	}
 }
 
+// A benchmark that prints a miss and exits 0 is no test.
+func TestAnyMissOfMcpmendFails(t *testing.T) {
+	ours := &system.System{Name: "mcpmend", Ours: true}
+	run := func(id string, change func(*oracle.Score)) int {
+		good := oracle.NewScore()
+		good.TTD, good.TTR = []time.Duration{noticedIn}, []time.Duration{repairedIn}
+		good.Healable, good.Healed = 1000, 990
+		change(good)
+		b := &bench{Options: &program.Options{Quick: true}, systems: []*system.System{ours}}
+		b.rows = []*row{{Scenario: Scenario{ID: id}, cells: map[string]*cell{"mcpmend": {score: good}}}}
+		return b.exitCode()
+	}
+	for what, c := range map[string]struct {
+		row    string
+		change func(*oracle.Score)
+		want   int
+	}{
+		"nothing":         {clock, func(*oracle.Score) {}, exitOK},
+		"a miss":          {"A09", func(s *oracle.Score) { s.Missed["too slow"]++ }, exitMissed},
+		"healed too few":  {"A09", func(s *oracle.Score) { s.Healed-- }, exitMissed},
+		"noticed late":    {clock, func(s *oracle.Score) { s.TTD = append(s.TTD, noticedIn+1) }, exitMissed},
+		"repaired late":   {clock, func(s *oracle.Score) { s.TTR = append(s.TTR, repairedIn+1) }, exitMissed},
+		"never repaired":  {clock, func(s *oracle.Score) { s.TTR = nil }, exitMissed},
+		"no clock":        {"A09", func(s *oracle.Score) { s.TTD, s.TTR = nil, nil }, exitOK},
+		"a duplicate":     {"A09", func(s *oracle.Score) { s.Verdicts[oracle.Duplicate]++ }, exitZeros},
+		"void":            {"A09", func(s *oracle.Score) { s.Void = "no strike" }, exitVoid},
+		"void and a miss": {"A09", func(s *oracle.Score) { s.Void, s.Missed["too slow"] = "no strike", 1 }, exitMissed},
+	} {
+		if got := run(c.row, c.change); got != c.want {
+			t.Errorf("%s: exit code %d, want %d", what, got, c.want)
+		}
+	}
+}
+
 // A row that is neither run nor explained would be skipped in silence.
 func TestEveryRowOfTheMatrixIsThere(t *testing.T) {
 	have := map[string]int{}
@@ -111,12 +146,12 @@ func TestEveryRowOfTheMatrixIsThere(t *testing.T) {
 			run++
 		}
 	}
-	for part, want := range map[string]int{"A": 26, "B": 15, "C": 23, "D": 11, "F": 5, "G": 9, "H": 9} {
+	for part, want := range map[string]int{"A": 29, "B": 18, "C": 27, "D": 12, "F": 7, "G": 9, "H": 13} {
 		if have[part] != want {
 			t.Errorf("part %s has %d rows, want %d", part, have[part], want)
 		}
 	}
-	if run < 85 {
+	if run < 100 {
 		t.Errorf("%d rows are run, want at least 85", run)
 	}
 }

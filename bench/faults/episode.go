@@ -25,6 +25,7 @@ import (
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
 	"github.com/mcpmend/mcpmend/bench/faults/standin"
 	"github.com/mcpmend/mcpmend/bench/faults/system"
+	"github.com/mcpmend/mcpmend/bench/internal/network"
 )
 
 // Episode is one life of a system in front of one server, with one scenario's
@@ -43,9 +44,10 @@ type Episode struct {
 	Proc    *system.Process
 	Clients []*driver.Client
 	Proxy   *inject.Proxy
+	Net     *network.Network
 	StandIn *standin.Endpoint
 
-	mu      sync.Mutex // over strikes
+	mu      sync.Mutex // over strikes and missed
 	ctx     context.Context
 	server  *exec.Cmd // HTTP only
 	strikes []oracle.Strike
@@ -98,9 +100,6 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 	if err := e.start(b.self); err != nil {
 		return nil, err
 	}
-	if sc.warms(sys, n) {
-		e.warm()
-	}
 	e.Play(e)
 	return e.finish()
 }
@@ -109,15 +108,6 @@ func (b *bench) play(ctx context.Context, sc Scenario, sys *system.System, n int
 func (e *Episode) writeJournal() {
 	data, _ := json.MarshalIndent(e.all, "", " ")
 	os.WriteFile(filepath.Join(e.Dir, "journal.json"), data, 0o644)
-}
-
-// warm makes one call and gives a system that paces its server the time to let
-// a crowd through.
-func (e *Episode) warm() {
-	op := e.op(0, ledger.Plain)
-	op.ID = fmt.Sprintf("%s.%d.warm", e.ID, e.N)
-	e.Run([]*driver.Op{op})
-	e.Sleep(1100 * time.Millisecond)
 }
 
 func legacyOf(eras []string) []string {
@@ -148,7 +138,15 @@ func (e *Episode) start(self string) error {
 	}
 	e.makeOps()
 
-	up := system.Upstream{Deadline: e.Deadline, Secret: e.Secret}
+	up := system.Upstream{Deadline: e.Deadline, Secret: e.Secret, Flags: e.Flags}
+	if e.Network {
+		var err error
+		// Without the episode's mark: the machines are not the system's to end.
+		if e.Net, err = network.New(e.ctx, os.Environ()); err != nil {
+			return err
+		}
+		up.At = e.Net.AtClient
+	}
 	command := []string{self, "ledger", "--dir", e.Dir}
 	if e.HTTP {
 		if err := e.serveHTTP(command, wire, &up); err != nil {
@@ -185,6 +183,9 @@ func (e *Episode) connect() *driver.Client {
 		era = e.Speaks(e)
 	}
 	c := e.Proc.Client(era == "modern")
+	if e.Scenario.Clients > 0 {
+		c.Name = fmt.Sprint("client ", len(e.Clients))
+	}
 	ctx, stop := context.WithTimeout(e.ctx, e.Deadline)
 	defer stop()
 	if c.Connect(ctx) == nil {
@@ -234,12 +235,14 @@ func (e *Episode) serveHTTP(command []string, wire []inject.Rule, up *system.Ups
 	if err != nil {
 		return err
 	}
-	switch e.TLS {
-	case "bad":
+	switch {
+	case e.Network:
+		up.URL = "http://" + addr + "/mcp"
+		return nil
+	case e.TLS == "bad":
 		e.Proxy, err = inject.NewRawProxy(addr)
-	case "h2":
-		// The first few requests are the handshake.
-		e.Proxy, err = inject.NewH2Proxy(addr, files, 6)
+	case e.TLS == "h2":
+		e.Proxy, err = inject.NewH2Proxy(addr, files, e.H2)
 	default:
 		e.Proxy, err = inject.NewProxy(addr, wire)
 	}
@@ -299,7 +302,15 @@ func (e *Episode) Early(op string) bool {
 // startServer runs the ledger over HTTP and waits until it listens.
 func (e *Episode) startServer(command []string) (string, error) {
 	before := e.Book()
-	cmd := exec.Command(command[0], append(command[1:], "--http", "127.0.0.1:0")...)
+	address := "127.0.0.1:0"
+	if e.Network {
+		address = network.ServerAddress
+	}
+	command = append(command, "--http", address)
+	if e.Network {
+		command = e.Net.AtServer(command...)
+	}
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), ledger.Marker+"="+e.Dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	log, err := os.Create(filepath.Join(e.Dir, "server"))
@@ -339,6 +350,9 @@ func (e *Episode) stopServer() {
 		e.server.Process.Kill()
 		e.server.Wait()
 		e.server = nil
+	}
+	if e.Net != nil {
+		e.Net.Close()
 	}
 }
 
@@ -385,6 +399,26 @@ func (e *Episode) AwaitReceived(n int) bool {
 	return e.Await(e.Deadline, func(l []ledger.Line) bool { return ledger.Count(l, ledger.Recv) >= n })
 }
 
+// AwaitShown waits until the system has told its user something on stderr.
+func (e *Episode) AwaitShown(text string, limit time.Duration) bool {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	over := time.After(limit)
+	for {
+		said, _ := os.ReadFile(filepath.Join(e.Dir, "stderr"))
+		if strings.Contains(string(said), text) {
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			return false
+		case <-e.ctx.Done():
+			return false
+		}
+	}
+}
+
 // ServerPid is the process of the server's latest instance.
 func (e *Episode) ServerPid() int { return ledger.LastPid(e.Book()) }
 
@@ -406,6 +440,8 @@ func (e *Episode) strike(s oracle.Strike) {
 
 // Miss records that something the scenario asks for did not come true.
 func (e *Episode) Miss(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.missed = append(e.missed, fmt.Sprintf(format, args...))
 }
 
@@ -435,6 +471,12 @@ func (e *Episode) finish() (*oracle.Score, error) {
 	s.Leaked = leaked
 	if took > 9*time.Second {
 		e.Miss("slow to stop")
+	}
+	if s.Unharmed < s.Exposed {
+		e.Miss("a fault was felt that must not be")
+	}
+	if s.Blast > 0 {
+		e.Miss("a call failed by another's fault")
 	}
 	if e.Check != nil {
 		e.Check(e, s)

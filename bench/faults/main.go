@@ -36,10 +36,11 @@ func main() {
 
 // Exit codes.
 const (
-	exitOK    = 0
-	exitZeros = 1 // mcpmend did what must never happen
-	exitUsage = 2
-	exitVoid  = 3 // the run proves nothing
+	exitOK     = 0
+	exitZeros  = 1 // mcpmend did what must never happen
+	exitUsage  = 2
+	exitVoid   = 3 // the run proves nothing
+	exitMissed = 4 // mcpmend missed something else that a row asks for
 )
 
 func run() int {

@@ -14,6 +14,11 @@ func say(text string) ledger.Plan {
 	return one(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Say, Text: text})
 }
 
+// saySome is the same for every fourth operation.
+func saySome(text string) ledger.Plan {
+	return some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Say, Text: text})
+}
+
 // variants gives each episode another text.
 func variants(texts ...string) func(*Episode, *ledger.Plan, []inject.Rule) {
 	return func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
@@ -24,36 +29,37 @@ func variants(texts ...string) func(*Episode, *ledger.Plan, []inject.Rule) {
 // someVariants does it to every fourth operation.
 func someVariants(texts ...string) func(*Episode, *ledger.Plan, []inject.Rule) {
 	return func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
-		p.Faults = some(ledger.Fault{At: ledger.AfterCommit, Do: ledger.Say, Text: texts[e.Variant(len(texts))]}).Faults
+		p.Faults = saySome(texts[e.Variant(len(texts))]).Faults
 	}
 }
 
 // framingFaults is part B: a server whose standard output is not what it should be.
 var framingFaults = []Scenario{
 	{
-		ID: "B01", Title: "plain text on stdout, at start and between replies", Bulk: true, Quick: true, Reach: oracle.Harmless,
+		ID: "B01", Title: "plain text on stdout, at start and between replies", Bulk: true, Ops: 96, Hits: 96, Quick: true, Reach: oracle.Harmless,
 		Plan: ledger.Plan{Faults: []ledger.Fault{
 			{At: ledger.AtStart, Do: ledger.Say, Text: "Server listening on stdio\n"},
-			{At: ledger.AfterCommit, Op: 3, Do: ledger.Say, Text: "Connected to database\n{{reply}}\n"},
+			{At: ledger.AfterCommit, Op: ledger.Any, Every: 4, Times: -1, Do: ledger.Say, Text: "Connected to database\n{{reply}}\n"},
 		}},
 	},
 	{
-		ID: "B02", Title: "JSON log lines on stdout", Bulk: true, Quick: true, Reach: oracle.Harmless,
-		Plan: say(`{"level":"info","msg":"connected","id":{{id}}}` + "\n{{reply}}\n"),
+		ID: "B02", Title: "JSON log lines on stdout", Bulk: true, Ops: 96, Hits: 96, Quick: true, Reach: oracle.Harmless,
+		Plan: saySome(`{"level":"info","msg":"connected","id":{{id}}}` + "\n{{reply}}\n"),
 	},
 	{
-		ID: "B03", Title: "CRLF, blank lines, a byte order mark, two messages on a line", Bulk: true, Quick: true, Reach: oracle.Harmless,
-		Vary: variants(
+		ID: "B03", Title: "CRLF, blank lines, a byte order mark, two messages on a line", Bulk: true, Variants: 4, Ops: 96, Hits: 96, Quick: true, Reach: oracle.Harmless,
+		Vary: someVariants(
 			"{{reply}}\r\n", "\n\n  \n{{reply}}\n\n", "\ufeff{{reply}}\n",
 			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`+"{{reply}}\n"),
 	},
 	{
-		ID: "B04", Title: "half a reply, a newline, then the whole", Bulk: true, Quick: true, Reach: oracle.Harmless,
-		Plan: say("{{half}}\n{{reply}}\n"),
+		ID: "B04", Title: "half a reply, a newline, then the whole", Bulk: true, Ops: 96, Hits: 96, Quick: true, Reach: oracle.Harmless,
+		Plan: saySome("{{half}}\n{{reply}}\n"),
 	},
 	{
 		ID: "B05", Title: "log text glued before the reply on its line", Slow: true, Quick: true, Alone: true,
-		Plan: say("2026-11-14 INFO done {{reply}}\n"), Reach: oracle.Partial, Deadline: 8 * time.Second,
+		Plan: say("2026-11-14 INFO done {{reply}}\n"), Reach: oracle.Partial, Deadline: 6 * time.Second,
+		Check: endsByTimeout,
 	},
 	{
 		ID: "B06", Title: "a line of 17 MiB", Slow: true, Alone: true, Reach: oracle.Hopeless, Ops: 8, AtOnce: 4, Deadline: 20 * time.Second,
@@ -66,14 +72,14 @@ var framingFaults = []Scenario{
 		// Whoever relays bytes may pass it on; then it is the client that fails.
 	},
 	{
-		ID: "B08", Title: "invalid UTF-8, a lone surrogate, NUL", Bulk: true, Ops: 40, Hits: 10, Quick: true, Alone: true, Reach: oracle.Hopeless, Deadline: 6 * time.Second,
+		ID: "B08", Title: "invalid UTF-8, a lone surrogate, NUL", Bulk: true, Variants: 2, Ops: 200, Hits: 50, Quick: true, Alone: true, Reach: oracle.Hopeless, Deadline: 6 * time.Second,
 		Vary: someVariants(
 			`{"jsonrpc":"2.0","id":{{id}},"result":{"content":[{"type":"text","text":"{{op}} done {{bad utf-8}}"}]}}`+"\n",
 			`{"jsonrpc":"2.0","id":{{id}},"result":{"content":[{"type":"text","text":"{{op}} done \ud800"}]}}`+"\n"),
 	},
 	{
-		ID: "B09", Title: "the same reply twice", Bulk: true, Quick: true, Reach: oracle.Harmless,
-		Plan: say("{{reply}}\n{{reply}}\n"),
+		ID: "B09", Title: "the same reply twice", Bulk: true, Ops: 96, Hits: 96, Quick: true, Reach: oracle.Harmless,
+		Plan: saySome("{{reply}}\n{{reply}}\n"),
 	},
 	{
 		ID: "B10", Variants: 3, Title: "a reply with a strange id and none with the right one", Slow: true, Quick: true, Alone: true, Reach: oracle.Hopeless, Deadline: 6 * time.Second,
@@ -81,6 +87,7 @@ var framingFaults = []Scenario{
 			`{"jsonrpc":"2.0","id":987654321,"result":{{result}}}`+"\n",
 			`{"jsonrpc":"2.0","id":null,"result":{{result}}}`+"\n",
 			`{"jsonrpc":"2.0","id":"a stranger","result":{{result}}}`+"\n"),
+		Check: endsByTimeout,
 	},
 	{
 		ID: "B11", Title: "100 replies out of order", Bulk: true, Hits: 100, Quick: true, Reach: oracle.Harmless, Ops: 100, AtOnce: 100,
@@ -110,8 +117,8 @@ var framingFaults = []Scenario{
 		Plan: one(ledger.Fault{At: ledger.AfterRead, Do: ledger.Notify, N: 20_000}),
 	},
 	{
-		ID: "B14", Title: "the server sends a request of its own", Bulk: true, Quick: true, Reach: oracle.Harmless, Eras: []string{"modern", "legacy"},
-		Plan: one(ledger.Fault{At: ledger.AfterRead, Do: ledger.Ask}),
+		ID: "B14", Title: "the server sends a request of its own", Bulk: true, Ops: 96, Hits: 96, Quick: true, Reach: oracle.Harmless, Eras: []string{"modern", "legacy"},
+		Plan: some(ledger.Fault{At: ledger.AfterRead, Do: ledger.Ask}),
 	},
 	{
 		ID: "B15", Variants: 2, Title: "duplicate and miscased members in a reply", Slow: true, Quick: true, Alone: true, Reach: oracle.Hopeless, Deadline: 6 * time.Second,
@@ -124,6 +131,49 @@ var framingFaults = []Scenario{
 			}
 		},
 	},
+	{
+		ID: "B16", Variants: 4, Title: "log lines with \"error\" or \"result\" during a call of 4 s", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: 1,
+		Args: map[string]any{"work_ms": 4000}, // alone: then it is easily taken for the reply
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			line := []string{
+				`{"level":"error","error":"cache miss","result":null}`, `{"error":{"code":-32603,"message":"retrying"}}`,
+				`{"msg":"done","result":{"content":[]}}`, `[error] {"result": broken`,
+			}[e.Variant(4)]
+			p.Faults = []ledger.Fault{{At: ledger.AfterRead, Do: ledger.Print, Text: line + "\n"}}
+		},
+	},
+	{
+		ID: "B17", Variants: 2, Title: "answers to notifications, with id null", Slow: true, Quick: true, Reach: oracle.Harmless, Ops: 1,
+		Args: map[string]any{"work_ms": 4000}, // alone: then it is easily taken for the reply
+		Vary: func(e *Episode, p *ledger.Plan, _ []inject.Rule) {
+			line := []string{
+				`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"method not found: notifications/initialized"}}`,
+				`{"jsonrpc":"2.0","id":null,"result":{}}`,
+			}[e.Variant(2)]
+			p.Faults = []ledger.Fault{
+				{At: ledger.AfterRead, Do: ledger.Print, Text: line + "\n"},
+				{At: ledger.AtStart, Times: -1, Do: ledger.Say, Text: line + "\n"},
+			}
+		},
+	},
+	{
+		ID: "B18", Title: "ids come back as 3.0", Slow: true, Quick: true, Reach: oracle.Harmless,
+		Plan: ledger.Plan{FloatIDs: true},
+		Play: func(e *Episode) {
+			e.Struck(0, "fractions for ids")
+			e.Run(e.Ops)
+		},
+		Check: allOK("an id was not taken by its value"),
+	},
+}
+
+// endsByTimeout asks that output that is not MCP ended no call: one that got no other
+// answer ends as unknown when the time that the user set for it is over.
+func endsByTimeout(e *Episode, _ *oracle.Score) {
+	op := e.Ops[3]
+	if took := op.Answered - op.Invoked; took < e.Deadline-lateBy || took > e.Deadline+driver.Grace || op.Outcome != driver.Unknown {
+		e.Miss("not unknown at the end of its time: %s after %v", op.Outcome, took.Round(100*time.Millisecond))
+	}
 }
 
 // memoryWithin asks that the system's memory stayed below a limit to the end.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,27 +67,12 @@ var protocolFaults = []Scenario{
 		},
 	},
 	{
-		ID: "D07", Title: "taken back before it is sent, during the work, and as the reply comes", Quick: true, Bulk: true, Hits: 3, Reach: oracle.Hopeless, Alone: true,
+		ID: "D07", Title: "taken back before it is sent, during the work, and as the reply comes", Quick: true, Bulk: true, Ops: 120, Hits: 30, Reach: oracle.Hopeless, Alone: true,
 		Args: map[string]any{"work_ms": 20},
 		Play: func(e *Episode) {
-			now, during, late := make(chan struct{}), make(chan struct{}), make(chan struct{})
-			e.Ops[2].CancelWhen, e.Ops[3].CancelWhen, e.Ops[4].CancelWhen = now, during, late
-			close(now)
-			e.StruckOp(e.Ops[2], "taken back at once")
-			var wg sync.WaitGroup
-			for when, op := range map[chan struct{}]*driver.Op{during: e.Ops[3], late: e.Ops[4]} {
-				wg.Go(func() {
-					kind := ledger.Begin
-					if when == late {
-						kind = ledger.Commit
-					}
-					e.Await(e.Deadline, wrote(kind, op.ID))
-					e.StruckOp(op, "taken back at "+string(kind))
-					close(when)
-				})
+			for ops := range slices.Chunk(e.Ops, 12) {
+				e.takeBack(ops)
 			}
-			e.Run(e.Ops)
-			wg.Wait()
 		},
 		Check: func(e *Episode, s *oracle.Score) {
 			for _, op := range e.Ops {
@@ -126,6 +113,32 @@ var protocolFaults = []Scenario{
 			}
 		},
 	},
+	{
+		ID: "D12", Title: "a client opens its stream a second time", Quick: true, Clients: 1, Eras: legacyOnly, Reach: oracle.Harmless,
+		Play: func(e *Episode) {
+			ctx, stop := context.WithTimeout(e.ctx, e.Deadline)
+			defer stop()
+			first, ended, err := driver.Listen(ctx, e.Clients[0])
+			if err != nil || first != http.StatusOK {
+				e.Miss("no stream: %d %v", first, err)
+				return
+			}
+			e.Struck(0, "a second GET")
+			second, open, err := driver.Listen(ctx, e.Clients[0])
+			if err != nil || second != http.StatusOK {
+				e.Miss("no second stream: %d %v", second, err)
+				return
+			}
+			select {
+			case <-ended:
+			case <-open:
+				e.Miss("the second stream ended, not the first")
+			case <-ctx.Done():
+				e.Miss("the second stream does not replace the first")
+			}
+			e.Run(e.Ops)
+		},
+	},
 	{ID: "D11", Title: "the gateway restarts while a task runs", Pending: "comes with tasks and the state store"},
 }
 
@@ -138,4 +151,27 @@ func wrote(kind ledger.Kind, op string) func([]ledger.Line) bool {
 		}
 		return false
 	}
+}
+
+// takeBack runs operations and takes three of them back: before it is sent, during the
+// work, and as the reply comes.
+func (e *Episode) takeBack(ops []*driver.Op) {
+	now, during, late := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	ops[2].CancelWhen, ops[3].CancelWhen, ops[4].CancelWhen = now, during, late
+	close(now)
+	e.StruckOp(ops[2], "taken back at once")
+	var wg sync.WaitGroup
+	for when, op := range map[chan struct{}]*driver.Op{during: ops[3], late: ops[4]} {
+		wg.Go(func() {
+			kind := ledger.Begin
+			if when == late {
+				kind = ledger.Commit
+			}
+			e.Await(e.Deadline, wrote(kind, op.ID))
+			e.StruckOp(op, "taken back at "+string(kind))
+			close(when)
+		})
+	}
+	e.Run(ops)
+	wg.Wait()
 }

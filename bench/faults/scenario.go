@@ -1,14 +1,12 @@
 package main
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mcpmend/mcpmend/bench/faults/inject"
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
 	"github.com/mcpmend/mcpmend/bench/faults/standin"
-	"github.com/mcpmend/mcpmend/bench/faults/system"
 )
 
 // Scenario is one row of the matrix: a fault, and how it is brought about.
@@ -32,8 +30,14 @@ type Scenario struct {
 	Vary func(e *Episode, p *ledger.Plan, wire []inject.Rule)
 
 	// TLS "bad" serves HTTPS with a certificate that must not be accepted, "h2"
-	// serves HTTP/2 and has one request refused.
+	// serves HTTP/2, which breaks as H2 says.
 	TLS string
+	H2  inject.H2
+	// Network puts system and server on machines of their own, with a router
+	// between them that can drop packets. There is no proxy then.
+	Network bool
+	// Flags are added to mcpmend's command line.
+	Flags []string
 	// Secret is a bearer token that the system shall send to its server only.
 	Secret string
 	// Model is what the stand-in for a model's API says to a question. Rows with
@@ -106,14 +110,6 @@ func (s Scenario) withDefaults() Scenario {
 		s.Play = func(e *Episode) { e.Run(e.Ops) }
 	}
 	return s
-}
-
-// warms reports whether an episode begins with a call and a wait. A crash
-// should meet a crowd, and a system that paces its server will not send one to
-// a server just started. The bulk rows are played both ways.
-func (s Scenario) warms(sys *system.System, n int) bool {
-	crowd := slices.ContainsFunc(s.Plan.Faults, func(f ledger.Fault) bool { return f.Hold > 1 })
-	return crowd && sys.Paces && (!s.Bulk || n/len(s.Eras)%2 == 1)
 }
 
 // matrix is the whole benchmark, in the order of the report.

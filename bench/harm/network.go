@@ -3,18 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"runtime"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mcpmend/mcpmend/bench/internal/child"
+	"github.com/mcpmend/mcpmend/bench/internal/network"
 	"github.com/mcpmend/mcpmend/bench/internal/raw"
 )
 
@@ -84,16 +76,17 @@ func oneOpenCall(ctx context.Context, s *side, c *conn) error {
 // outage makes a call of 5 s to a server behind a router that passes nothing on for the
 // situation's time. The outage begins in the call, or before it.
 func outage(ctx context.Context, s *side, inCall bool) error {
-	n, err := newNetwork(ctx, s)
+	n, err := network.New(ctx, s.env())
 	if err != nil {
 		return fmt.Errorf("%w: a network of its own: %v", errCannot, err)
 	}
-	url, err := n.serve(ctx, s)
+	s.atEnd(n.Close)
+	url, err := inNetwork(ctx, s, n)
 	if err != nil {
 		return err
 	}
 	s.clock()
-	c, err := n.connect(s, url)
+	c, err := connectIn(s, n, url)
 	if err := opened(ctx, c, err, "wait"); err != nil {
 		return err
 	}
@@ -105,7 +98,7 @@ func outage(ctx context.Context, s *side, inCall bool) error {
 			return err
 		}
 	}
-	if err := n.pass(ctx, false); err != nil {
+	if err := n.Pass(ctx, false); err != nil {
 		return err
 	}
 	if !inCall {
@@ -114,7 +107,7 @@ func outage(ctx context.Context, s *side, inCall bool) error {
 	if err := sleep(ctx, s.wait); err != nil {
 		return err
 	}
-	if err := n.pass(ctx, true); err != nil {
+	if err := n.Pass(ctx, true); err != nil {
 		return err
 	}
 	if err := expect(ctx, []*raw.Pending{call}, func(int) string { return "done 0" }); err != nil {
@@ -123,78 +116,17 @@ func outage(ctx context.Context, s *side, inCall bool) error {
 	return works(ctx, c, "wait")
 }
 
-// A network is three machines in a row, each a network namespace: the client's, a router
-// and the server's. Nothing of this machine's own network is touched, and all of it goes
-// with the processes that hold the namespaces.
-type network struct {
-	client, router, server int // a process in each
-}
-
-const serverAddress = "10.77.2.2:8080"
-
-func newNetwork(ctx context.Context, s *side) (*network, error) {
-	n := &network{}
-	for _, pid := range []*int{&n.client, &n.router, &n.server} {
-		c, err := child.StartWith([]string{"sleep", "600"}, s.dir, s.env(), func(cmd *exec.Cmd) { cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET })
-		if err != nil {
-			return nil, err
-		}
-		*pid = c.PID()
-		s.adopt(c)
-	}
-	steps := []struct {
-		in      int
-		command string
-	}{
-		{n.router, "ip link add left type veth peer name eth0 netns " + strconv.Itoa(n.client)},
-		{n.router, "ip link add right type veth peer name eth0 netns " + strconv.Itoa(n.server)},
-		{n.router, "ip addr add 10.77.1.1/24 dev left"},
-		{n.router, "ip addr add 10.77.2.1/24 dev right"},
-		{n.router, "ip link set left up"},
-		{n.router, "ip link set right up"},
-		{n.client, "ip addr add 10.77.1.2/24 dev eth0"},
-		{n.client, "ip link set eth0 up"},
-		{n.client, "ip route add default via 10.77.1.1"},
-		{n.server, "ip addr add 10.77.2.2/24 dev eth0"},
-		{n.server, "ip link set eth0 up"},
-		{n.server, "ip route add default via 10.77.2.1"},
-	}
-	for _, step := range steps {
-		if err := n.do(ctx, step.in, strings.Fields(step.command)...); err != nil {
-			return nil, err
-		}
-	}
-	return n, n.pass(ctx, true)
-}
-
-// inside is argv in the namespace of a process.
-func inside(pid int, argv ...string) []string {
-	return append([]string{"nsenter", "--net=/proc/" + strconv.Itoa(pid) + "/ns/net", "--"}, argv...)
-}
-
-func (n *network) do(ctx context.Context, in int, argv ...string) error {
-	argv = inside(in, argv...)
-	if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, out)
-	}
-	return nil
-}
-
-// pass lets the router forward packets, or drop them without a word.
-func (n *network) pass(ctx context.Context, yes bool) error {
-	return n.do(ctx, n.router, "sh", "-c", fmt.Sprintf("echo %d > /proc/sys/net/ipv4/ip_forward", map[bool]int{true: 1}[yes]))
-}
-
-func (n *network) serve(ctx context.Context, s *side) (url string, err error) {
-	c, err := child.Start(inside(n.server, s.gosdk, "-http", serverAddress), s.dir, s.env())
+// inNetwork serves on the server's machine and waits until it can be reached from the client's.
+func inNetwork(ctx context.Context, s *side, n *network.Network) (url string, err error) {
+	c, err := child.Start(n.AtServer(s.gosdk, "-http", network.ServerAddress), s.dir, s.env())
 	if err != nil {
 		return "", err
 	}
 	s.adopt(c)
 	for {
-		conn, err := n.dial(ctx, "tcp", serverAddress)
+		conn, err := n.Dial(ctx, "tcp", network.ServerAddress)
 		if err == nil {
-			return "http://" + serverAddress + "/mcp", conn.Close()
+			return "http://" + network.ServerAddress + "/mcp", conn.Close()
 		}
 		if err := sleep(ctx, 20*time.Millisecond); err != nil {
 			return "", fmt.Errorf("the server does not listen: %w\n%s", err, c.Said())
@@ -202,36 +134,9 @@ func (n *network) serve(ctx context.Context, s *side) (url string, err error) {
 	}
 }
 
-func (n *network) connect(s *side, url string) (*conn, error) {
+func connectIn(s *side, n *network.Network, url string) (*conn, error) {
 	if s.through {
-		return s.pipe(nil, inside(n.client, s.mcpmend, "run", url))
+		return s.pipe(nil, n.AtClient(s.mcpmend, "run", url))
 	}
-	return s.direct(url, n.dial)
-}
-
-// dial connects from the client's namespace. A socket stays in the namespace of the thread
-// that made it.
-func (n *network) dial(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	home, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		return nil, err
-	}
-	defer home.Close()
-	away, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", n.client))
-	if err != nil {
-		return nil, err
-	}
-	defer away.Close()
-	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
-		return nil, err
-	}
-	conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
-	// The thread has to come back and go on: it may be the one that started a child, which
-	// the kernel would end with it.
-	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
-		panic(back) // everything from here on would be in the wrong network
-	}
-	return conn, err
+	return s.direct(url, n.Dial)
 }

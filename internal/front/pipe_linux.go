@@ -46,3 +46,19 @@ func polled(f *os.File, mode int) *os.File {
 	}
 	return f
 }
+
+// nothingLeft reports whether the other end of what we read has been closed, and
+// everything was read.
+func nothingLeft(f *os.File) bool {
+	raw, err := f.SyscallConn()
+	if err != nil || !hasEnded(f) {
+		return err != nil
+	}
+	unread := 1
+	_ = raw.Control(func(fd uintptr) {
+		if n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ); err == nil {
+			unread = n
+		}
+	})
+	return unread == 0
+}

@@ -133,13 +133,14 @@ func (s *Stdio) awaitRoom(ctx context.Context) bool {
 		if !s.wait(ctx, full, &deafness{}) {
 			return false
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || nothingLeft(s.In) {
 			return true // what is left is seen to by who reads on
 		}
 	}
 }
 
-// wait waits for done, or until ctx is done. It reports false when the client has
+// wait waits for done, or until ctx is done, or until all that is left to read is the end
+// of the input, which needs no room. It reports false when the client has
 // gone, or has closed its side and takes nothing any more.
 func (s *Stdio) wait(ctx context.Context, done <-chan struct{}, d *deafness) bool {
 	look := time.NewTicker(lookEvery)
@@ -156,12 +157,16 @@ func (s *Stdio) wait(ctx context.Context, done <-chan struct{}, d *deafness) boo
 			if nobodyReads(s.Out) || hasEnded(s.In) && d.lasts(now, s.out) {
 				return false
 			}
+			if !d.ended && nothingLeft(s.In) {
+				return true
+			}
 		}
 	}
 }
 
 // deafness is since when a client has taken nothing of what waits for it.
 type deafness struct {
+	ended bool // the end of its input has been read
 	since time.Time
 	taken int64
 }
@@ -186,7 +191,7 @@ func (s *Stdio) finish(ctx context.Context) {
 	if s.talk == nil {
 		return
 	}
-	d := &deafness{}
+	d := &deafness{ended: true}
 	if ctx.Err() == nil {
 		settled := s.talk.settled()
 		early, cancel := context.WithTimeout(ctx, inputEnds)

@@ -55,6 +55,14 @@ type httpPlace struct {
 	sizes    atomic.Int64 // how large the last large event was
 }
 
+// keepAlive has a connection probed such that it is lost after so long without an
+// acknowledgement, also while it waits for a reply. The kernel counts in seconds.
+func keepAlive(lostAfter time.Duration) net.KeepAliveConfig {
+	idle := max(time.Second, min(keepAliveIdle, (lostAfter/2).Truncate(time.Second)))
+	every := max(time.Second, min(keepAliveEvery, ((lostAfter-idle)/2).Truncate(time.Second)))
+	return net.KeepAliveConfig{Enable: true, Idle: idle, Interval: every, Count: max(1, int((lostAfter-idle)/every))}
+}
+
 func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
 	p := &httpPlace{url: u, header: ownHeader(spec.Header), limit: spec.MaxMessage, lostAfter: spec.LostAfter}
 	p.hide = secretsOf(u, p.header)
@@ -65,12 +73,9 @@ func newHTTPPlace(u *url.URL, spec *Spec) *httpPlace {
 	// that is busy answers no question, neither ours nor HTTP/2's, and its kernel
 	// still acknowledges.
 	dialer := &net.Dialer{
-		Timeout: dialTimeout,
-		KeepAliveConfig: net.KeepAliveConfig{
-			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEvery,
-			Count: max(1, int((spec.LostAfter-keepAliveIdle)/keepAliveEvery)),
-		},
-		Control: func(_, _ string, c syscall.RawConn) error { return giveUpUnacknowledged(c, spec.LostAfter) },
+		Timeout:         dialTimeout,
+		KeepAliveConfig: keepAlive(spec.LostAfter),
+		Control:         func(_, _ string, c syscall.RawConn) error { return giveUpUnacknowledged(c, spec.LostAfter) },
 	}
 	p.client = &http.Client{
 		Transport: &http.Transport{

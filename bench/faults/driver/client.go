@@ -5,6 +5,8 @@
 package driver
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +41,11 @@ type Op struct {
 	Said      *Statement    `json:"said,omitempty"`
 	Foreign   bool          `json:"foreign,omitempty"` // the answer belongs to another operation
 	Cancelled bool          `json:"cancelled,omitempty"`
+	// Asked and Progress count the questions and the notes of progress on the way.
+	Asked    int `json:"asked,omitempty"`
+	Progress int `json:"progress,omitempty"`
+
+	token json.RawMessage // for progress
 }
 
 // Grace is how long after its deadline an answer still counts.
@@ -49,8 +56,8 @@ var errGone = errors.New("connection to the system under test closed")
 
 // conn carries messages to one system under test.
 type conn interface {
-	// ask sends a request and waits for its answer.
-	ask(ctx context.Context, m *rpc.Message) (*rpc.Message, error)
+	// ask sends a request and waits for its answer. What else comes with it is heard.
+	ask(ctx context.Context, m *rpc.Message, hear func(*rpc.Message)) (*rpc.Message, error)
 	tell(m *rpc.Message) error
 	close()
 }
@@ -59,10 +66,15 @@ type conn interface {
 type Client struct {
 	// Prefix stands before the name of every tool.
 	Prefix string
+	// Name is who the client says it is, and what it answers when a server asks. A
+	// client without one offers to answer nothing.
+	Name string
 
 	conn   conn
 	modern bool
 	nextID atomic.Int64
+
+	nextToken atomic.Int64
 }
 
 // Connect shakes hands. A system that is slow to answer is waited for until
@@ -73,8 +85,7 @@ func (c *Client) Connect(ctx context.Context) error {
 		return err
 	}
 	reply, err := c.Ask(ctx, "initialize", map[string]any{
-		"protocolVersion": rpc.Legacy, "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "faults", "version": "1"},
+		"protocolVersion": rpc.Legacy, "capabilities": c.capabilities(), "clientInfo": c.info(),
 	})
 	if err != nil {
 		return err
@@ -85,15 +96,34 @@ func (c *Client) Connect(ctx context.Context) error {
 	return c.conn.tell(&rpc.Message{Method: "notifications/initialized"})
 }
 
+func (c *Client) info() map[string]any {
+	return map[string]any{"name": cmp.Or(c.Name, "faults"), "version": "1"}
+}
+
+func (c *Client) capabilities() map[string]any {
+	if c.Name == "" && !c.modern {
+		return map[string]any{}
+	}
+	return map[string]any{"elicitation": map[string]any{}}
+}
+
 // Ask sends any request and waits for its answer.
 func (c *Client) Ask(ctx context.Context, method string, params map[string]any) (*rpc.Message, error) {
+	return c.ask(ctx, method, params, func(*rpc.Message) {})
+}
+
+func (c *Client) ask(ctx context.Context, method string, params map[string]any, hear func(*rpc.Message)) (*rpc.Message, error) {
 	if c.modern {
 		params = withMeta(params, map[string]any{
-			rpc.MetaVersion: rpc.Modern, rpc.MetaCapabilities: map[string]any{"elicitation": map[string]any{}},
-			rpc.MetaClientInfo: map[string]any{"name": "faults", "version": "1"},
+			rpc.MetaVersion: rpc.Modern, rpc.MetaCapabilities: c.capabilities(), rpc.MetaClientInfo: c.info(),
 		})
 	}
-	return c.conn.ask(ctx, &rpc.Message{ID: c.id(), Method: method, Params: rpc.JSON(params)})
+	return c.conn.ask(ctx, &rpc.Message{ID: c.id(), Method: method, Params: rpc.JSON(params)}, hear)
+}
+
+// answer is what the client says when it is asked for something.
+func (c *Client) answer() map[string]any {
+	return map[string]any{"action": "accept", "content": map[string]any{"who": c.Name}}
 }
 
 // Use sets the id that the next request will have, to make two clients use the same.
@@ -130,8 +160,13 @@ func (c *Client) Do(ctx context.Context, op *Op) {
 	}
 	params := map[string]any{"name": c.Prefix + op.Tool, "arguments": args}
 	if _, ok := args["progress_ms"]; ok {
-		params["_meta"] = map[string]any{"progressToken": op.ID}
+		op.token = rpc.JSON(op.ID)
+		if c.Name != "" {
+			op.token = rpc.JSON(c.nextToken.Add(1)) // the same numbers in every client, as with the SDKs
+		}
+		params["_meta"] = map[string]any{"progressToken": op.token}
 	}
+	hear := func(m *rpc.Message) { c.hear(op, m) }
 	ctx, stop := context.WithTimeout(ctx, op.Deadline+Grace)
 	defer stop()
 	if op.CancelWhen != nil {
@@ -140,7 +175,7 @@ func (c *Client) Do(ctx context.Context, op *Op) {
 	}
 	op.Invoked = ledger.Now()
 	for round := 0; ; round++ {
-		reply, err := c.Ask(ctx, "tools/call", params)
+		reply, err := c.ask(ctx, "tools/call", params, hear)
 		op.Answered = ledger.Now()
 		if err != nil {
 			op.fail(ctx, err)
@@ -148,8 +183,33 @@ func (c *Client) Do(ctx context.Context, op *Op) {
 		}
 		op.settle(reply)
 		more := op.Text == "input_required" && round < 8
-		if !more || !answerInput(reply.Result, params) {
+		if !more || !c.answerInput(reply.Result, params) {
+			if asked, _ := args["ask"].(bool); asked && op.Outcome == OK && !strings.HasSuffix(op.Text, " by "+c.Name) {
+				op.Foreign = true // another one's answer was given to our tool
+			}
 			return
+		}
+	}
+}
+
+// hear takes what comes on the stream of op beside its answer: questions, which are
+// answered, and progress, which must be its own.
+func (c *Client) hear(op *Op, m *rpc.Message) {
+	switch {
+	case m.IsRequest() && m.Method == "elicitation/create" && c.Name != "":
+		op.Asked++
+		go c.conn.tell(rpc.Answer(m.ID, c.answer()))
+	case m.IsRequest():
+		go c.conn.tell(rpc.Refuse(m.ID, -32601, "method not found"))
+	case m.Method == "notifications/progress":
+		var p struct {
+			Token   json.RawMessage `json:"progressToken"`
+			Message string          `json:"message"`
+		}
+		json.Unmarshal(m.Params, &p)
+		op.Progress++
+		if p.Message != op.ID || !bytes.Equal(p.Token, op.token) {
+			op.Foreign = true
 		}
 	}
 }
@@ -157,7 +217,7 @@ func (c *Client) Do(ctx context.Context, op *Op) {
 // answerInput turns an input_required result into the next round of the call.
 // A result that asks for nothing is the server shedding load: that is for the
 // system in the middle to handle, so the driver does not come back.
-func answerInput(result json.RawMessage, params map[string]any) bool {
+func (c *Client) answerInput(result json.RawMessage, params map[string]any) bool {
 	var r struct {
 		State    string                     `json:"requestState"`
 		Requests map[string]json.RawMessage `json:"inputRequests"`
@@ -168,7 +228,7 @@ func answerInput(result json.RawMessage, params map[string]any) bool {
 	}
 	answers := map[string]any{}
 	for key := range r.Requests {
-		answers[key] = map[string]any{"action": "accept", "content": map[string]any{}}
+		answers[key] = c.answer()
 	}
 	params["inputResponses"], params["requestState"] = answers, r.State
 	return true
@@ -208,7 +268,7 @@ func (op *Op) settle(reply *rpc.Message) {
 	}
 	outcome, said, text := readOutcome(reply)
 	op.Outcome, op.Said = outcome, said
-	op.Foreign = outcome == OK && said == nil && !strings.HasPrefix(text, op.ID+" ")
+	op.Foreign = op.Foreign || outcome == OK && said == nil && !strings.HasPrefix(text, op.ID+" ")
 	op.Text = text[:min(len(text), 300)]
 }
 

@@ -59,7 +59,7 @@ func (c *httpConn) post(ctx context.Context, m *rpc.Message) (*http.Response, er
 	return c.http.Do(req)
 }
 
-func (c *httpConn) ask(ctx context.Context, m *rpc.Message) (*rpc.Message, error) {
+func (c *httpConn) ask(ctx context.Context, m *rpc.Message, hear func(*rpc.Message)) (*rpc.Message, error) {
 	resp, err := c.post(ctx, m)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -74,7 +74,7 @@ func (c *httpConn) ask(ctx context.Context, m *rpc.Message) (*rpc.Message, error
 		c.mu.Unlock()
 	}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		return readEvents(ctx, resp.Body, m.ID)
+		return readEvents(ctx, resp.Body, m.ID, hear)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
 	if ctx.Err() != nil {
@@ -86,14 +86,18 @@ func (c *httpConn) ask(ctx context.Context, m *rpc.Message) (*rpc.Message, error
 	return nil, fmt.Errorf("HTTP %d: %.200s %v", resp.StatusCode, body, err)
 }
 
-func readEvents(ctx context.Context, body io.Reader, id json.RawMessage) (*rpc.Message, error) {
+func readEvents(ctx context.Context, body io.Reader, id json.RawMessage, hear func(*rpc.Message)) (*rpc.Message, error) {
 	r := bufio.NewReader(body)
 	for {
 		line, err := r.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			m, bad := rpc.Parse(bytes.TrimSpace(data))
-			if bad == nil && m.IsResponse() && bytes.Equal(m.ID, id) {
+			switch {
+			case bad != nil:
+			case m.IsResponse() && bytes.Equal(m.ID, id):
 				return m, nil
+			default:
+				hear(m)
 			}
 		}
 		if ctx.Err() != nil {
@@ -155,4 +159,33 @@ func Stall(c *Client, op *Op) (release func(), err error) {
 	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
 		"Mcp-Session-Id: %s\r\nMCP-Protocol-Version: %s\r\nContent-Length: %d\r\n\r\n%s", u.Path, u.Host, session, rpc.Legacy, len(body), body)
 	return func() { conn.Close() }, err
+}
+
+// Listen opens the stream on which a server speaks unasked. The stream ends with ctx or
+// with the system's will, and then ended is closed.
+func Listen(ctx context.Context, c *Client) (status int, ended <-chan struct{}, err error) {
+	h, ok := c.conn.(*httpConn)
+	if !ok {
+		return 0, nil, errors.New("only over HTTP")
+	}
+	req, err := http.NewRequestWithContext(ctx, "GET", h.url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	h.mu.Lock()
+	req.Header.Set("Mcp-Session-Id", h.session)
+	h.mu.Unlock()
+	req.Header.Set("MCP-Protocol-Version", rpc.Legacy)
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := h.http.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}()
+	return resp.StatusCode, done, nil
 }

@@ -106,7 +106,7 @@ func (c *sseConn) found(endpoint string) {
 	})
 }
 
-func (c *sseConn) ask(ctx context.Context, m *rpc.Message) (*rpc.Message, error) {
+func (c *sseConn) ask(ctx context.Context, m *rpc.Message, hear func(*rpc.Message)) (*rpc.Message, error) {
 	select {
 	case <-c.ready:
 	case <-c.gone:
@@ -114,7 +114,7 @@ func (c *sseConn) ask(ctx context.Context, m *rpc.Message) (*rpc.Message, error)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return c.stdioConn.ask(ctx, m)
+	return c.stdioConn.ask(ctx, m, hear)
 }
 
 func (c *sseConn) close() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcpmend/mcpmend/bench/faults/rpc"
 )
@@ -24,16 +25,18 @@ type stdioConn struct {
 	waiting map[string]chan *rpc.Message
 	gone    chan struct{} // closed when the system's output ends
 	pause   sync.Mutex    // held while the reader must not read
+	heard   atomic.Int64  // notifications
 }
 
 func (c *stdioConn) read(out io.Reader) {
 	defer close(c.gone)
 	r := bufio.NewReaderSize(out, 64<<10)
 	for {
-		c.pause.Lock()
 		line, err := r.ReadBytes('\n')
+		c.pause.Lock()
+		m, bad := rpc.Parse(line)
 		c.pause.Unlock()
-		if m, bad := rpc.Parse(line); bad == nil {
+		if bad == nil {
 			c.deliver(m)
 		}
 		if err != nil {
@@ -48,6 +51,10 @@ func (c *stdioConn) deliver(m *rpc.Message) {
 		go c.tell(rpc.Refuse(m.ID, -32601, "method not found"))
 		return
 	}
+	if m.Method != "" {
+		c.heard.Add(1)
+		return
+	}
 	c.mu.Lock()
 	reply := c.waiting[string(m.ID)]
 	delete(c.waiting, string(m.ID))
@@ -57,7 +64,8 @@ func (c *stdioConn) deliver(m *rpc.Message) {
 	}
 }
 
-func (c *stdioConn) ask(ctx context.Context, m *rpc.Message) (*rpc.Message, error) {
+// ask hears nothing: on this link nobody can tell what belongs to which request.
+func (c *stdioConn) ask(ctx context.Context, m *rpc.Message, _ func(*rpc.Message)) (*rpc.Message, error) {
 	reply := make(chan *rpc.Message, 1)
 	c.mu.Lock()
 	c.waiting[string(m.ID)] = reply
@@ -106,8 +114,14 @@ func (c *Client) Pause() (resume func()) {
 	if !ok {
 		return func() {}
 	}
-	// The reader holds the lock while it waits for a line; it is ours after
-	// the next one.
-	go s.pause.Lock()
-	return func() { s.pause.Unlock() }
+	s.pause.Lock() // one more line is read
+	return s.pause.Unlock
+}
+
+// Heard counts the notifications that came over stdio.
+func (c *Client) Heard() int {
+	if s, ok := c.conn.(*stdioConn); ok {
+		return int(s.heard.Load())
+	}
+	return 0
 }

@@ -6,19 +6,40 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcpmend/mcpmend/bench/faults/ledger"
 	"github.com/mcpmend/mcpmend/bench/faults/oracle"
 )
 
+// H2 is what goes wrong on connections that speak HTTP/2.
+type H2 struct {
+	// GoAway is the number of a request, counted from 1 over all connections: its
+	// connection is told to go, and that it was not served, as a server does
+	// that is about to restart. It happens once. 0 is never.
+	GoAway int
+	// Refuse resets its stream, too, after that.
+	Refuse bool
+	// ResetWith is the code with which the server's own resets are passed on; 0
+	// leaves them as they are.
+	ResetWith uint32
+}
+
+// Codes of RFC 9113.
+const (
+	ProtocolError uint32 = 0x1
+	InternalError uint32 = 0x2
+	RefusedStream uint32 = 0x7
+	Cancel        uint32 = 0x8
+	EnhanceCalm   uint32 = 0xb
+)
+
 // NewH2Proxy takes TLS connections that speak HTTP/2 and passes their frames on
-// to target, which speaks HTTP/2 without TLS. The request number nth is refused
-// with RST_STREAM (REFUSED_STREAM) and the connection told to go (GOAWAY), as a
-// server does that is about to restart. It happens once.
+// to target, which speaks HTTP/2 without TLS.
 //
-// The refused HEADERS are never passed on, and nothing after them is, so the
-// server's picture of the compressed headers stays whole.
-func NewH2Proxy(target string, files CertFiles, nth int) (*Proxy, error) {
+// The HEADERS of a request that is not served are never passed on, and nothing
+// after them is, so the server's picture of the compressed headers stays whole.
+func NewH2Proxy(target string, files CertFiles, faults H2) (*Proxy, error) {
 	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 	if err != nil {
 		return nil, err
@@ -28,7 +49,7 @@ func NewH2Proxy(target string, files CertFiles, nth int) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{target: target, listener: l, addr: l.Addr().String(), conns: map[net.Conn]bool{}}
-	refuse := &refusal{proxy: p, nth: nth}
+	h := &h2Proxy{H2: faults, proxy: p}
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -36,59 +57,41 @@ func NewH2Proxy(target string, files CertFiles, nth int) (*Proxy, error) {
 				return
 			}
 			if p.track(c) {
-				go refuse.carry(c)
+				go h.carry(c)
 			}
 		}
 	}()
 	return p, nil
 }
 
-// refusal counts requests over all connections until the one to be refused.
-type refusal struct {
+type h2Proxy struct {
+	H2
 	proxy *Proxy
-	mu    sync.Mutex
-	seen  int
-	nth   int
+	seen  atomic.Int64 // requests over all connections
 }
 
-// Frame types and codes of RFC 9113.
+// Frame types of RFC 9113.
 const (
 	frameHeaders   = 0x1
 	frameRST       = 0x3
 	frameGoAway    = 0x7
-	refusedStream  = 0x7
 	prefaceLength  = 24
 	frameHeaderLen = 9
 )
 
-func (r *refusal) due() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen++
-	return r.seen == r.nth
-}
-
-func (r *refusal) carry(client net.Conn) {
-	defer r.proxy.forget(client)
-	server, err := net.Dial("tcp", r.proxy.target)
+func (h *h2Proxy) carry(client net.Conn) {
+	defer h.proxy.forget(client)
+	server, err := net.Dial("tcp", h.proxy.target)
 	if err != nil {
 		return
 	}
-	if !r.proxy.track(server) {
+	if !h.proxy.track(server) {
 		return
 	}
-	defer r.proxy.forget(server)
+	defer h.proxy.forget(server)
 	// The answers and our own frames share one writer.
 	out := &frameWriter{w: client}
-	go func() {
-		defer client.Close()
-		for {
-			frame, err := readFrame(server)
-			if err != nil || out.write(frame) != nil {
-				return
-			}
-		}
-	}()
+	go h.back(server, client, out)
 	if _, err := io.CopyN(server, client, prefaceLength); err != nil {
 		return
 	}
@@ -99,19 +102,38 @@ func (r *refusal) carry(client net.Conn) {
 			return
 		}
 		stream := binary.BigEndian.Uint32(frame[5:]) & 0x7fffffff
-		if frame[3] == frameHeaders && gone == 0 && r.due() {
+		if frame[3] == frameHeaders && gone == 0 && h.GoAway > 0 && h.seen.Add(1) == int64(h.GoAway) {
 			gone = stream
-			r.proxy.mu.Lock()
-			r.proxy.strikes = append(r.proxy.strikes, oracle.Strike{At: ledger.Now(), What: "REFUSED_STREAM and GOAWAY"})
-			r.proxy.mu.Unlock()
-			out.write(makeFrame(frameRST, stream, binary.BigEndian.AppendUint32(nil, refusedStream)))
+			h.proxy.mu.Lock()
+			h.proxy.strikes = append(h.proxy.strikes, oracle.Strike{At: ledger.Now(), What: "GOAWAY"})
+			h.proxy.mu.Unlock()
 			last := binary.BigEndian.AppendUint32(nil, max(stream, 2)-2)
 			out.write(makeFrame(frameGoAway, 0, binary.BigEndian.AppendUint32(last, 0)))
+			if h.Refuse {
+				out.write(makeFrame(frameRST, stream, binary.BigEndian.AppendUint32(nil, RefusedStream)))
+			}
 		}
 		if gone != 0 && stream >= gone {
 			continue
 		}
 		if _, err := server.Write(frame); err != nil {
+			return
+		}
+	}
+}
+
+// back passes the server's frames on.
+func (h *h2Proxy) back(server, client net.Conn, out *frameWriter) {
+	defer client.Close()
+	for {
+		frame, err := readFrame(server)
+		if err != nil {
+			return
+		}
+		if frame[3] == frameRST && h.ResetWith != 0 {
+			binary.BigEndian.PutUint32(frame[frameHeaderLen:], h.ResetWith)
+		}
+		if out.write(frame) != nil {
 			return
 		}
 	}

@@ -137,6 +137,9 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Mcp-Session-Id", s.newSession())
 	}
 	if !m.IsRequest() {
+		if m.IsResponse() {
+			s.hear(m)
+		}
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}

@@ -38,6 +38,8 @@ type Plan struct {
 	Discover string `json:"discover,omitempty"`
 	// Stubborn ignores the end of stdin and SIGTERM.
 	Stubborn bool `json:"stubborn,omitempty"`
+	// FloatIDs echoes the ids of requests as fractions, 3 as 3.0 (stdio).
+	FloatIDs bool `json:"float_ids,omitempty"`
 	// Ceiling kills the server when more calls than this run at once.
 	Ceiling int `json:"ceiling,omitempty"`
 
@@ -81,6 +83,7 @@ const (
 	Fork        Action = "fork"         // N children that sleep
 	Flood       Action = "flood"        // N bytes on stderr without a newline
 	Say         Action = "say"          // Text instead of the answer, see expand
+	Print       Action = "print"        // Text on stdout before anything else (stdio)
 	Notify      Action = "notify"       // N notifications before the answer
 	Ask         Action = "ask"          // a request to the client before the answer
 	Shuffle     Action = "shuffle"      // held operations go on in random order
@@ -102,6 +105,8 @@ type Fault struct {
 	Every int `json:"every,omitempty"`
 	// Times bounds how often it strikes over all instances: 0 means once, -1 always.
 	Times int `json:"times,omitempty"`
+	// Later leaves the first instance alone.
+	Later bool `json:"later,omitempty"`
 	// Hold keeps operations at this phase until so many stand there (or no
 	// more come), so that one strike meets them all.
 	Hold int `json:"hold,omitempty"`

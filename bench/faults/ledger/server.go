@@ -42,9 +42,12 @@ type server struct {
 	running  atomic.Int64 // tool calls at work
 
 	mu      sync.Mutex
-	calls   map[string]*call // by JSON-RPC id, for cancellation (stdio)
-	shed    map[string]int   // load shedding so far, by op
-	session sessions         // HTTP
+	calls   map[string]*call             // by JSON-RPC id, for cancellation (stdio)
+	asked   map[string]chan *rpc.Message // questions to the client, by JSON-RPC id (legacy era)
+	shed    map[string]int               // load shedding so far, by op
+	session sessions                     // HTTP
+
+	questions int // asked so far
 
 	write func([]byte) // stdio: one raw write to stdout
 }
@@ -59,6 +62,7 @@ type call struct {
 	raw      json.RawMessage // the arguments as they came
 	progress json.RawMessage // the caller's progress token
 	answered bool            // the caller supplied the input that was asked for
+	who      string          // and called itself this
 	modern   bool
 	gone     chan struct{} // closed on cancellation
 	once     sync.Once
@@ -74,7 +78,7 @@ type arguments struct {
 	ProgressMS int `json:"progress_ms"`
 	// Size pads the answer to so many bytes.
 	Size int `json:"size"`
-	// Ask needs one round of input from the client before the effect (modern era).
+	// Ask needs one round of input from the client before the effect: who it is.
 	Ask bool `json:"ask"`
 	// Shed turns the call away so many times before it is let in (modern era).
 	Shed int `json:"shed"`
@@ -106,8 +110,8 @@ func newServer(dir string) (*server, error) {
 	}
 	s := &server{
 		plan: plan, book: book, first: first,
-		points: newPoints(dir, book, plan.Faults, before),
-		calls:  map[string]*call{}, shed: map[string]int{},
+		points: newPoints(dir, book, plan.Faults, before, first),
+		calls:  map[string]*call{}, shed: map[string]int{}, asked: map[string]chan *rpc.Message{},
 	}
 	s.session.live = map[string]*stream{}
 	return s, nil
@@ -119,9 +123,9 @@ func (s *server) receive(m *rpc.Message) (*call, Line, bool) {
 		return nil, Line{}, false
 	}
 	var p struct {
-		Name           string          `json:"name"`
-		Arguments      json.RawMessage `json:"arguments"`
-		InputResponses json.RawMessage `json:"inputResponses"`
+		Name           string                     `json:"name"`
+		Arguments      json.RawMessage            `json:"arguments"`
+		InputResponses map[string]json.RawMessage `json:"inputResponses"`
 		Meta           struct {
 			ProgressToken json.RawMessage `json:"progressToken"`
 			Version       string          `json:"io.modelcontextprotocol/protocolVersion"`
@@ -135,6 +139,7 @@ func (s *server) receive(m *rpc.Message) (*call, Line, bool) {
 		progress: p.Meta.ProgressToken, answered: len(p.InputResponses) > 0,
 		modern: p.Meta.Version >= rpc.Modern, gone: make(chan struct{}),
 	}
+	c.who = whoOf(p.InputResponses["sure"])
 	if c.index >= 0 {
 		s.received.Add(1)
 	}
@@ -244,7 +249,7 @@ func (s *server) call(ctx context.Context, c *call, tell func(*rpc.Message)) *an
 		ans.msg = no
 		return ans
 	}
-	if early := s.turnAway(c); early != nil {
+	if early := s.turnAway(ctx, c, tell); early != nil {
 		ans.msg = early
 		return ans
 	}
@@ -288,16 +293,73 @@ func (s *server) reach(at Phase, c *call) []Fault {
 	return spoil
 }
 
+// question is the same for every call, so that nobody can tell by it whose it is.
+var question = map[string]any{"message": "who are you?", "requestedSchema": map[string]any{
+	"type": "object", "properties": map[string]any{"who": map[string]any{"type": "string"}},
+}}
+
+// whoOf reads the answer to it.
+func whoOf(answer json.RawMessage) string {
+	var a struct {
+		Content struct {
+			Who string `json:"who"`
+		} `json:"content"`
+	}
+	json.Unmarshal(answer, &a)
+	return a.Content.Who
+}
+
+// inquire puts the question to the client of the legacy era. It returns nil when the
+// client went away.
+func (s *server) inquire(ctx context.Context, c *call, tell func(*rpc.Message)) *rpc.Message {
+	answer := make(chan *rpc.Message, 1)
+	s.mu.Lock()
+	s.questions++
+	id := rpc.JSON(s.questions)
+	s.asked[string(id)] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.asked, string(id))
+		s.mu.Unlock()
+	}()
+	tell(&rpc.Message{ID: id, Method: "elicitation/create", Params: rpc.JSON(question)})
+	select {
+	case m := <-answer:
+		return m
+	case <-c.gone:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// hear takes the client's answer to a question.
+func (s *server) hear(m *rpc.Message) {
+	s.mu.Lock()
+	answer := s.asked[string(m.ID)]
+	delete(s.asked, string(m.ID))
+	s.mu.Unlock()
+	if answer != nil {
+		answer <- m
+	}
+}
+
 // turnAway asks for input or sheds load, both before anything ran.
-func (s *server) turnAway(c *call) *rpc.Message {
-	if c.args.Ask && !c.answered {
+func (s *server) turnAway(ctx context.Context, c *call, tell func(*rpc.Message)) *rpc.Message {
+	switch {
+	case !c.args.Ask || c.answered:
+	case c.modern:
 		return rpc.Answer(c.id, map[string]any{
 			"resultType": "input_required", "requestState": "state of " + c.op,
-			"inputRequests": map[string]any{"sure": map[string]any{
-				"method": "elicitation/create",
-				"params": map[string]any{"message": "go on?", "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}}},
-			}},
+			"inputRequests": map[string]any{"sure": map[string]any{"method": "elicitation/create", "params": question}},
 		})
+	default:
+		m := s.inquire(ctx, c, tell)
+		if m == nil || m.Error != nil {
+			s.book.Write(false, Line{Kind: Refused, Op: c.op, Tool: c.tool, Note: "no answer to the question"})
+			return rpc.Answer(c.id, toolError("not executed: nobody answered the question"))
+		}
+		c.who = whoOf(m.Result)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -333,7 +395,7 @@ func (s *server) work(ctx context.Context, c *call, tell func(*rpc.Message)) boo
 			s.book.Write(false, Line{Kind: Cancelled, Op: c.op, Note: "connection closed"})
 			return false
 		case <-beat:
-			tell(&rpc.Message{Method: "notifications/progress", Params: rpc.JSON(map[string]any{"progressToken": c.progress, "progress": n})})
+			tell(&rpc.Message{Method: "notifications/progress", Params: rpc.JSON(map[string]any{"progressToken": c.progress, "progress": n, "message": c.op})})
 			continue
 		case <-done:
 		}
@@ -345,6 +407,9 @@ func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 func (s *server) result(c *call) *rpc.Message {
 	text := c.op + " done"
+	if c.args.Ask {
+		text += " by " + c.who
+	}
 	if pad := c.args.Size - len(text); pad > 0 {
 		text += " " + strings.Repeat("x", pad)
 	}

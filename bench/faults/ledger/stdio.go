@@ -102,8 +102,11 @@ func (s *server) read(pending, chunk []byte) (batch []job, rest []byte, ok bool)
 
 func (s *server) run(m *rpc.Message, c *call) {
 	if !m.IsRequest() {
-		if m.Method == "notifications/cancelled" {
+		switch {
+		case m.Method == "notifications/cancelled":
 			s.cancel(m)
+		case m.IsResponse():
+			s.hear(m)
 		}
 		return
 	}
@@ -115,6 +118,9 @@ func (s *server) run(m *rpc.Message, c *call) {
 
 // reply writes an answer to stdout, spoiled as the plan says.
 func (s *server) reply(a *answer) {
+	if s.plan.FloatIDs {
+		a.msg.ID = append(a.msg.ID, ".0"...)
+	}
 	frame := append(a.msg.Encode(), '\n')
 	if a.call == nil {
 		s.write(frame)

@@ -32,6 +32,7 @@ type points struct {
 	held []*hold         // operations waiting at each fault
 
 	stopped chan struct{} // closed when a stopped process goes on
+	first   bool          // no instance ran before this one
 }
 
 // hold is a crowd of operations at one phase.
@@ -42,9 +43,9 @@ type hold struct {
 	timer   *time.Timer
 }
 
-func newPoints(dir string, book *Book, faults []Fault, before []Line) *points {
+func newPoints(dir string, book *Book, faults []Fault, before []Line, first bool) *points {
 	n := len(faults)
-	p := &points{faults: faults, book: book, dir: dir, used: make([]int, n), met: map[string]bool{}, held: make([]*hold, n), stopped: make(chan struct{})}
+	p := &points{faults: faults, book: book, dir: dir, used: make([]int, n), met: map[string]bool{}, held: make([]*hold, n), stopped: make(chan struct{}), first: first}
 	for i := range faults {
 		p.used[i] = struck(before, i)
 	}
@@ -79,7 +80,7 @@ func (p *points) applies(i int, f Fault, c *call) bool {
 	spent := f.Times >= 0 && p.used[i] >= max(f.Times, 1)
 	p.mu.Unlock()
 	switch {
-	case spent:
+	case spent, f.Later && p.first:
 		return false
 	case c == nil:
 		return true
@@ -245,6 +246,8 @@ func (s *server) strike(f Fault, c *call) {
 		s.fork(f.N)
 	case Flood:
 		go flood(f.N)
+	case Print:
+		s.write([]byte(f.Text))
 	case Notify:
 		s.notify(f.N)
 	case Ask:

@@ -52,6 +52,7 @@ func Mend(binary string, trust oracle.Trust) (*System, error) {
 			if u.Deadline > 0 && knows("--timeout") {
 				argv = append(argv, "--timeout", u.Deadline.String())
 			}
+			argv = append(argv, u.Flags...)
 			if u.Secret != "" && knows("--header") {
 				argv = append(argv, "--header", "Authorization: Bearer "+u.Secret)
 			}
@@ -65,7 +66,7 @@ func Mend(binary string, trust oracle.Trust) (*System, error) {
 		}
 	}
 	s := &System{
-		Name: name, Trust: trust, Ours: true, Relays: true, Paces: true, Models: knows("--model"), Stdio: run(),
+		Name: name, Trust: trust, Ours: true, Relays: true, Models: knows("--model"), Stdio: run(),
 		URL: regexp.MustCompile(`listening on (http://\S+)`),
 	}
 	if knows("--http") {

@@ -32,6 +32,10 @@ type Upstream struct {
 	Deadline time.Duration
 	// Secret is a bearer token to send to the URL, "" for none.
 	Secret string
+	// Flags are added to mcpmend's command line.
+	Flags []string
+	// At makes a command line run on the machine of the system; nil is this one.
+	At func(argv ...string) []string
 	// Env is added to the system's environment.
 	Env []string
 	// Model is who may be asked about arguments, nil for nobody.
@@ -66,8 +70,6 @@ type System struct {
 	SSE bool
 	// Prefix is what the system puts before the names of tools.
 	Prefix string
-	// Paces: a fresh server is given few calls at first, and more with time.
-	Paces bool
 	// LegacyOnly systems cannot stand before a modern server.
 	LegacyOnly bool
 	// Models is true when the system can be told to ask a model.
@@ -100,6 +102,9 @@ func (s *System) Start(ctx context.Context, dir string, u Upstream, many bool) (
 	}
 	if argv == nil {
 		return nil, ErrCannot
+	}
+	if u.At != nil {
+		argv = u.At(argv...)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
