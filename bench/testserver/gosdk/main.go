@@ -67,6 +67,7 @@ const schema = `{"type":"object","properties":{"key":{"type":"string"},"seconds"
 
 func newServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "gosdk", Version: "1"},
+		//lint:ignore SA1019 legacy clients still ask for log messages, so somebody has to send them
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}})
 	for name, tool := range map[string]func(context.Context, *mcp.CallToolRequest, arguments) (string, error){
 		"wait": wait, "big": big, "progress": progress, "notes": notes, "ask": ask, "pid": pid,
