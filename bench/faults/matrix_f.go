@@ -23,11 +23,11 @@ var fleetFaults = []Scenario{
 			begin, until := ledger.Now(), time.Now().Add(e.Long(30*time.Second, 3*time.Second))
 			cpu := inject.CPU(e.Proc.Pid())
 			took := e.hammer(500, until)
-			if spent := inject.CPU(e.Proc.Pid()) - cpu; spent > (ledger.Now()-begin)/10 {
-				e.Miss("uses more than 10 %% of a processor to refuse")
+			if used := 100 * (inject.CPU(e.Proc.Pid()) - cpu) / (ledger.Now() - begin); used > 10 {
+				e.Miss("uses %d %% of a processor to refuse, more than 10 %%", used)
 			}
 			if slow := p(took, 99); slow > 5*time.Millisecond {
-				e.Miss("p99 of refusals above 5 ms")
+				e.Miss("p99 of refusals is %v, above 5 ms", slow.Round(100*time.Microsecond))
 			}
 		},
 		Check: func(e *Episode, s *oracle.Score) {
