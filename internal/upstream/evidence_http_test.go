@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/mcpmend/mcpmend/fault"
@@ -73,7 +74,7 @@ func TestSaysHowFarACallGot(t *testing.T) {
 		}, fault.Partial, 200, `the id "other" instead of`},
 		{"wrong id on a stream", func(w http.ResponseWriter, id string) {
 			webEvents(w, `data: {"jsonrpc":"2.0","id":"other","result":{}}`)
-		}, fault.Partial, 200, `the id "other" instead of`},
+		}, fault.Started, 200, "the stream ended before the reply"},
 		{"no reply in the answer", func(w http.ResponseWriter, id string) {
 			webJSON(w, `{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
 		}, fault.Partial, 200, "no reply"},
@@ -412,5 +413,23 @@ func TestTroubleOfOneCallIsItsOwn(t *testing.T) {
 	}
 	if n := s.opened(); n != 1 {
 		t.Errorf("%d sessions were opened, want 1", n)
+	}
+}
+
+func TestABodyIsReadWholeUpToTheLimit(t *testing.T) {
+	const limit = 3 << 20
+	for _, size := range []int{0, 1, 1<<20 - 1, 1 << 20, 1<<20 + 1, 2<<20 + 1, limit - 1, limit, limit + 1, 2 * limit} {
+		text := bytes.Repeat([]byte("x"), size)
+		got, err := readBody(&http.Response{ContentLength: -1, Body: io.NopCloser(bytes.NewReader(text))}, limit)
+		switch {
+		case size <= limit && (err != nil || !bytes.Equal(got, text)):
+			t.Errorf("%d bytes: got %d, %v", size, len(got), err)
+		case size > limit && !errors.Is(err, wire.ErrTooLong):
+			t.Errorf("%d bytes: got %d, %v, want %v", size, len(got), err, wire.ErrTooLong)
+		}
+		cut := io.NopCloser(io.MultiReader(bytes.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		if got, err := readBody(&http.Response{ContentLength: -1, Body: cut}, limit); size <= limit && (err == nil || len(got) != size) {
+			t.Errorf("%d bytes and a cut: got %d, %v", size, len(got), err)
+		}
 	}
 }

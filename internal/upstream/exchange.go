@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -200,20 +201,38 @@ func (x *exchange) awaitAside() bool {
 }
 
 // readBody reads a body whole. The length that the peer promises is believed only
-// up to a point.
+// up to a point, and what comes is kept in pieces until its end is known: a body
+// without end takes no more than the limit.
 func readBody(resp *http.Response, limit int) ([]byte, error) {
 	const trust = 1 << 20
 	var b bytes.Buffer
 	if n := resp.ContentLength; n > 0 && n <= int64(limit) {
 		b.Grow(int(min(n, trust)) + bytes.MinRead)
 	}
-	if _, err := b.ReadFrom(io.LimitReader(resp.Body, int64(limit)+1)); err != nil {
+	first := min(limit, trust)
+	if _, err := b.ReadFrom(io.LimitReader(resp.Body, int64(first))); err != nil || b.Len() < first {
 		return b.Bytes(), err
 	}
-	if b.Len() > limit {
-		return b.Bytes()[:limit], wire.ErrTooLong
+	pieces := [][]byte{b.Bytes()}
+	for total := b.Len(); ; {
+		piece := make([]byte, min(trust, limit-total)+1)
+		n, err := 0, error(nil)
+		for n < len(piece) && err == nil {
+			var more int
+			more, err = resp.Body.Read(piece[n:])
+			n += more
+		}
+		total += n
+		pieces = append(pieces, piece[:n])
+		switch {
+		case total > limit:
+			return pieces[0], wire.ErrTooLong
+		case errors.Is(err, io.EOF):
+			return slices.Concat(pieces...), nil
+		case err != nil:
+			return slices.Concat(pieces...), err
+		}
 	}
-	return b.Bytes(), nil
 }
 
 // parseAll reads a body of one message, or of the array that JSON-RPC calls a batch.

@@ -204,6 +204,10 @@ func (e errFinal) Error() string { return e.flt.Error() }
 func (x *exchange) readStream(s *stream, resp *http.Response) *fault.Fault {
 	p := x.link.place
 	err := s.read(resp.Body, p.limit, func(m wire.Message) error {
+		if m.Kind == wire.Response && m.HasID() && !sameID(m.ID(), x.f.msg.ID()) {
+			m.Release() // somebody else's; ours may still come
+			return nil
+		}
 		if flt := x.heard(m, resp.StatusCode); flt != nil {
 			return errFinal{flt}
 		}
