@@ -3,6 +3,7 @@ package main
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -63,5 +64,6 @@ func outdated(reasons map[string]string, all []sequence, results []result) []str
 			wrong = append(wrong, id+": no such mutant any more")
 		}
 	}
+	slices.Sort(wrong)
 	return wrong
 }

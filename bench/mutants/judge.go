@@ -34,6 +34,7 @@ type judge struct {
 	confine []string // command that keeps signals of a mutant away from everything else
 	env     []string
 	limits  map[string]time.Duration // by stage
+	tree    *bed                     // without any mutant
 }
 
 func newJudge(ctx context.Context, root, dir string) (*judge, error) {
@@ -69,11 +70,13 @@ func newJudge(ctx context.Context, root, dir string) (*judge, error) {
 
 // baseline runs the tests of the tree as it is, which have to pass, and sets the limits.
 func (j *judge) baseline(ctx context.Context, stages []stage) error {
-	b, err := j.open("tree", nil)
-	if err != nil {
-		return err
+	if j.tree == nil {
+		var err error
+		if j.tree, err = j.open("tree", nil); err != nil {
+			return err
+		}
 	}
-	defer b.close()
+	b := j.tree
 	for _, s := range stages {
 		if _, known := j.limits[s.name()]; known {
 			continue
@@ -127,16 +130,45 @@ func (j *judge) try(ctx context.Context, group string, m mutant, stages []stage)
 			return r, fmt.Errorf("%s: %w\n%s", m.ID, err, text)
 		}
 		r.Compiles = true
-		text, err = b.run(ctx, s, j.limits[s.name()])
+		r.Killed, r.By = b.kills(ctx, s)
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
-		if err != nil {
-			r.Killed, r.By = true, killer(text, err)
+		if r.Killed {
 			return r, nil
 		}
 	}
 	return r, nil
+}
+
+// kills runs a stage. A busy machine makes tests fail, too, so a test counts only if it
+// fails again, alone, and one that hangs only if it does not hang without the mutant. What
+// stays unsure after three rounds has not killed it.
+func (b *bed) kills(ctx context.Context, s stage) (killed bool, by string) {
+	limit := b.limits[s.name()]
+	for range 3 {
+		text, err := b.run(ctx, s, limit)
+		if err == nil || ctx.Err() != nil {
+			return false, ""
+		}
+		test, hangs := killer(text)
+		if test == "" && !hangs { // a panic outside of tests, or no memory
+			return true, shorten(err.Error() + ": " + lastLines(text))
+		}
+		alone := s
+		if test != "" {
+			alone.run, alone.skip = "^"+strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^")+"$", ""
+		}
+		if hangs {
+			began := time.Now()
+			if _, err := b.tree.run(ctx, alone, limit); err == nil && time.Since(began) < limit/patience {
+				return true, "time-out of " + test
+			}
+		} else if _, err := b.run(ctx, alone, limit); err != nil && ctx.Err() == nil {
+			return true, test
+		}
+	}
+	return false, ""
 }
 
 // A bed is where the tests of one mutant are built and run.
@@ -282,21 +314,20 @@ func memory(pid, depth int) (bytes int) {
 var (
 	failedTest  = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 	hangingTest = regexp.MustCompile(`(?m)^panic: test timed out after .*\n(?:\s*running tests:\n\s*(\S+))?`)
-	panicking   = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*`)
 )
 
-// killer says what has noticed a mutant.
-func killer(text []byte, err error) string {
+// killer is the test that has noticed a mutant, with its subtest; "" if the output names none.
+func killer(text []byte) (test string, hangs bool) {
 	if m := hangingTest.FindSubmatch(text); m != nil {
-		return strings.TrimSpace("time-out " + string(m[1]))
+		test, _, _ = strings.Cut(string(m[1]), "/")
+		return test, true
 	}
-	if all := failedTest.FindAllSubmatch(text, -1); all != nil {
-		return string(all[0][1])
+	for _, m := range failedTest.FindAllSubmatch(text, -1) {
+		if name := string(m[1]); test == "" || strings.HasPrefix(name, test+"/") {
+			test = name
+		}
 	}
-	if m := panicking.Find(text); m != nil {
-		return shorten(string(m))
-	}
-	return err.Error() + ": " + shorten(lastLines(text))
+	return test, false
 }
 
 func lastLines(text []byte) string {

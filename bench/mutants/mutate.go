@@ -238,7 +238,7 @@ func (f *finder) number(lit *ast.BasicLit) {
 	}
 	with := strconv.FormatInt(n+1, 10)
 	if strings.HasPrefix(lit.Value, "0o") {
-		with = fmt.Sprintf("%#O", n+1)
+		with = fmt.Sprintf("%O", n+1)
 	}
 	f.add(constant, lit, with, with)
 }
