@@ -390,3 +390,62 @@ func TestAQuestionSaysWhetherItIsNew(t *testing.T) {
 		}
 	}
 }
+
+// An entry that the client has passed over has never run. Making the client read it is
+// starting something new, even if all its words stand in the file.
+func TestAnEntryThatTheClientIgnoredIsStartedByAPersonAlone(t *testing.T) {
+	const entry = `{"command": "/bin/sh", "args": ["-c", "true"]}`
+	for name, test := range map[string]struct{ file, text string }{
+		"under another client's key":         {".claude.json", `{"servers": {"s": ` + entry + `}}`},
+		"under no key":                       {".claude.json", `{"s": ` + entry + `}`},
+		"under the key twice":                {".claude.json", `{"mcpServers": {"mcpServers": {"s": ` + entry + `}}}`},
+		"beside the entries that are read":   {".claude.json", `{"mcpServers": {"well": {"type": "http", "url": "https://example.com/mcp"}}, "servers": {"s": ` + entry + `}}`},
+		"in another client's form":           {".claude.json", `{"mcpServers": {"s": {"cmd": "/bin/sh", "args": ["-c", "true"]}}}`},
+		"a URL under another client's name":  {".claude.json", `{"mcpServers": {"s": {"type": "http", "serverUrl": "https://example.com/other"}}}`},
+		"a command and a list for opencode":  {".config/opencode/opencode.json", `{"mcp": {"s": ` + entry + `}}`},
+		"the table of Codex by another name": {".codex/config.toml", "[mcpServers.s]\ncommand = \"/bin/sh\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			path := filepath.Join(home, filepath.FromSlash(test.file))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			started := 0
+			d := &doctor.Doctor{
+				System: clientconfig.System{OS: "linux", Home: home, Root: filepath.Join(home, "root"), Getenv: func(string) string { return "" }},
+				Store:  &clientconfig.Store{Dir: filepath.Join(home, "state")},
+				Probe: func(_ context.Context, s doctor.Start) doctor.Sighting {
+					if s.URL != "https://example.com/mcp" {
+						started++
+					}
+					return doctor.Sighting{Steps: []doctor.Step{{Stage: doctor.AtTools, OK: true}}, Info: &doctor.Info{Tools: []string{"echo"}}}
+				},
+			}
+			read := func() string {
+				b, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(b)
+			}
+			heal := map[string]any{"auto_heal": true}
+			var out HealthOutput
+			connect(t, Of(d), "", nil).call(t, "check_health", heal, &out)
+			if started > 0 || read() != test.text {
+				t.Errorf("nobody was asked, %d servers were started, and the file is\n%s", started, read())
+			}
+			if a := out.Approval; a == nil || a.Plan != "" || len(a.Wanted) == 0 || !strings.Contains(a.Wanted[0].Person, "mcpmend heal") {
+				t.Errorf("got %+v, want what a person has to type, and nothing that a program could confirm", a)
+			}
+			out = HealthOutput{}
+			connect(t, Of(d), "", accept).call(t, "check_health", heal, &out)
+			if read() == test.text {
+				t.Errorf("a person has agreed, and got %+v", out)
+			}
+		})
+	}
+}

@@ -9,7 +9,8 @@ import (
 
 // NeedsPerson reports whether nobody but a person may agree to the fix, and no
 // program in their name: something is started or dialled that the entry did not name, or
-// a variable goes where it has not been.
+// that the client has not known of, or a variable goes where it has not been. A fix of
+// class auto that needs a person may still be made when a person has asked for healing.
 func (f Fix) NeedsPerson() bool { return f.person }
 
 // startsNew finds that out from what a fix makes of the entry, so that no fix can be
@@ -38,6 +39,43 @@ func (d *Doctor) startsNew(c *Case, fix Fix) bool {
 		}
 	}
 	return false
+}
+
+// readsNew finds out whether a fix makes the client read something to start or to dial
+// where it has found nothing: under a key that it does not read, or in words of another
+// client. Somebody may have kept it there so that it does not run. Other entries than the
+// case's own count, too, since a fix may put a whole file right.
+func (d *Doctor) readsNew(c *Case, fix Fix) bool {
+	if len(fix.Edits) == 0 {
+		return false
+	}
+	w := newWorkspace(c.file)
+	before := w.current()
+	w, err := w.with(fix)
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(w.current().Servers, func(s *clientconfig.Server) bool {
+		return namesSomething(s) && !isMeantFor(before, before.Server(s.Name.Text))
+	})
+}
+
+// namesSomething: there is something to start or to dial.
+func namesSomething(s *clientconfig.Server) bool { return s.Command.Text != "" || s.URL.Text != "" }
+
+// isMeantFor: the entry stands where the client looks and in its own words, so that whoever
+// wrote it wanted the client to start it. A slip in writing, such as a comma too many or
+// arguments in one text, does not change that.
+func isMeantFor(f *clientconfig.File, s *clientconfig.Server) bool {
+	return s != nil && namesSomething(s) && !slices.ContainsFunc(f.Problems, func(p clientconfig.Problem) bool {
+		switch p.Kind {
+		case clientconfig.ArgsAsString, clientconfig.CommandHoldsArgs, clientconfig.DuplicateKey:
+			return false
+		case clientconfig.WrongName: // which beside a command costs a part alone
+			return false
+		}
+		return p.Server != "" && p.Server == s.Name.Text
+	})
 }
 
 // knownText is all that stands in a file, as it is written and as it is read.

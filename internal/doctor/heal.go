@@ -267,6 +267,8 @@ func (h *healer) permits(c *Case, fix *Fix, changed *workspace) bool {
 	switch {
 	case fix.Class == Ask && !agreed():
 		return false
+	case h.Hold && fix.person && !agreed(): // nobody has asked for healing but a program
+		return false
 	case c.saw != nil && !h.approve(c, changed.current(), agreed):
 		return false
 	case fix.clean != nil && h.Hold: // what is removed cannot be held back

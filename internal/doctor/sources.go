@@ -20,8 +20,12 @@ func (d *Doctor) fixes(ctx context.Context, c *Case, f *Finding) []Fix {
 	}
 	all := d.sources(c).fixes(ctx, c, f)
 	for i := range all {
-		if fix := &all[i]; fix.Class != Never && d.startsNew(c, *fix) {
+		switch fix := &all[i]; {
+		case fix.Class == Never:
+		case d.startsNew(c, *fix):
 			fix.Class, fix.person = Ask, true
+		case d.readsNew(c, *fix):
+			fix.person = true
 		}
 	}
 	return all
