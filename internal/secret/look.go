@@ -12,7 +12,9 @@ import (
 // numbers.
 func isRandom(s string) bool {
 	m := measure(s)
-	return m.bits >= 3 && (m.digits >= 2 && m.mixed >= 4 || len(s) >= 20 && m.humps*5 >= len(s))
+	return m.bits >= 3 && (m.digits >= 2 && m.mixed >= 4 ||
+		len(s) >= 20 && m.humps*5 >= len(s) ||
+		len(s) >= 32 && m.bits >= 4 && (m.humps+m.mixed)*6 >= len(s))
 }
 
 // isWord reports whether a text could be somebody's choice of words or numbers.
