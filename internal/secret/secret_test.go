@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -360,6 +361,15 @@ func TestNamesAreSplitIntoWords(t *testing.T) {
 	} {
 		if got := strings.Join(Words(name), " "); got != want {
 			t.Errorf("Words(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Neighbours of the letters in ASCII, such as @ and `, would make a token of an address.
+func TestOnlyLettersAreLetters(t *testing.T) {
+	for c := range 128 {
+		if got, want := isLetter(byte(c)), unicode.IsLetter(rune(c)); got != want {
+			t.Errorf("%q: got %v, want %v", rune(c), got, want)
 		}
 	}
 }
