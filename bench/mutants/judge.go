@@ -34,7 +34,8 @@ type judge struct {
 	confine []string // command that keeps signals of a mutant away from everything else
 	env     []string
 	limits  map[string]time.Duration // by stage
-	tree    *bed                     // without any mutant
+	tree    *bed                     // with all mutants behind switches, none of them on
+	numbers map[string]int           // of those, by ID
 }
 
 func newJudge(ctx context.Context, root, dir string) (*judge, error) {
@@ -70,19 +71,10 @@ func newJudge(ctx context.Context, root, dir string) (*judge, error) {
 
 // baseline runs the tests of the tree as it is, which have to pass, and sets the limits.
 func (j *judge) baseline(ctx context.Context, stages []stage) error {
-	if j.tree == nil {
-		var err error
-		if j.tree, err = j.open("tree", nil); err != nil {
-			return err
-		}
-	}
 	b := j.tree
 	for _, s := range stages {
 		if _, known := j.limits[s.name()]; known {
 			continue
-		}
-		if text, err := b.build(ctx, s.pkg); err != nil {
-			return fmt.Errorf("building the tests of %s: %w\n%s", s.pkg, err, text)
 		}
 		began := time.Now()
 		text, err := b.run(ctx, s, 20*time.Minute)
@@ -113,7 +105,7 @@ func (j *judge) try(ctx context.Context, group string, m mutant, stages []stage)
 	began := time.Now()
 	defer func() { r.Seconds = time.Since(began).Seconds() }()
 	sum := sha256.Sum256([]byte(m.ID))
-	b, err := j.open(hex.EncodeToString(sum[:8]), &m)
+	b, err := j.open(hex.EncodeToString(sum[:8]), m)
 	if err != nil {
 		return r, err
 	}
@@ -174,17 +166,21 @@ func (b *bed) kills(ctx context.Context, s stage) (killed bool, by string) {
 // A bed is where the tests of one mutant are built and run.
 type bed struct {
 	*judge
-	dir     string
-	overlay string
-	built   map[string]bool
+	dir      string
+	programs string // folder of what was built
+	overlay  string
+	built    map[string]bool
+	number   int // of the mutant that is switched on
 }
 
-func (j *judge) open(name string, m *mutant) (*bed, error) {
+func (j *judge) open(name string, m mutant) (*bed, error) {
 	b := &bed{judge: j, dir: filepath.Join(j.dir, name), built: make(map[string]bool)}
+	b.programs = b.dir
 	if err := os.MkdirAll(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
 		return nil, err
 	}
-	if m == nil {
+	if n := j.numbers[m.ID]; n > 0 {
+		b.number, b.programs, b.overlay, b.built = n, j.tree.programs, j.tree.overlay, j.tree.built
 		return b, nil
 	}
 	original := filepath.Join(j.root, filepath.FromSlash(m.File))
@@ -213,18 +209,14 @@ func (b *bed) close() {
 }
 
 func (b *bed) program(pkg string) string {
-	return filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "-")+".test")
+	return filepath.Join(b.programs, strings.ReplaceAll(pkg, "/", "-")+".test")
 }
 
 func (b *bed) build(ctx context.Context, pkg string) ([]byte, error) {
 	if b.built[pkg] {
 		return nil, nil
 	}
-	args := []string{"test", "-c", "-vet=off", "-o", b.program(pkg)}
-	if b.overlay != "" {
-		args = append(args, "-overlay", b.overlay)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "./"+pkg)...)
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", b.program(pkg), "-overlay", b.overlay, "./"+pkg)
 	cmd.Dir = b.root
 	text, err := cmd.CombinedOutput()
 	b.built[pkg] = err == nil
@@ -248,10 +240,9 @@ func (b *bed) run(ctx context.Context, s stage, limit time.Duration) ([]byte, er
 	defer stop()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = filepath.Join(b.root, filepath.FromSlash(s.pkg))
-	cmd.Env = append(append([]string{}, b.env...), "TMPDIR="+filepath.Join(b.dir, "tmp"))
-	if b.overlay != "" { // for tests that build programs of ours
-		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+b.overlay))
-	}
+	cmd.Env = append(append([]string{}, b.env...), "TMPDIR="+filepath.Join(b.dir, "tmp"), switchVariable+"="+strconv.Itoa(b.number))
+	// For tests that build programs of ours.
+	cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+b.overlay))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second
 	var out bytes.Buffer

@@ -123,6 +123,9 @@ func tryAll(ctx context.Context, root string, all []sequence) (results []result,
 	if err != nil {
 		return nil, err
 	}
+	if err := j.combine(ctx, all); err != nil {
+		return nil, err
+	}
 	for _, s := range all {
 		if err := j.baseline(ctx, s.stages); err != nil {
 			return nil, err

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"go/format"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -163,5 +165,64 @@ func TestTheKillerIsTheInnermostTest(t *testing.T) {
 		if got != want {
 			t.Errorf("got %q, want %q, in\n%s", got, want, text)
 		}
+	}
+}
+
+func TestAllMutantsOfAFileFitIntoOne(t *testing.T) {
+	for _, file := range []string{"mutate.go", "judge.go", "../../internal/secret/scrub.go", "../../internal/doctor/cover.go"} {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := mutantsOf(file, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := make(map[int]mutant)
+		for i, m := range found {
+			all[i+1] = m
+		}
+		got := switched(src, all)
+		if _, err := format.Source(got); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if a, b := strings.Count(string(src), "\n"), strings.Count(string(got), "\n"); a != b {
+			t.Errorf("%s: %d lines became %d", file, a, b)
+		}
+		for n := range all {
+			if !strings.Contains(string(got), fmt.Sprintf("mutantOn(%d)", n)) && !strings.Contains(string(got), fmt.Sprintf("mutantPick(%d,", n)) {
+				t.Errorf("%s: mutant %d is lost", file, n)
+			}
+		}
+	}
+}
+
+func TestASwitchChangesOnePlace(t *testing.T) {
+	src := []byte("if a && b { f(1) }")
+	all := map[int]mutant{
+		1: {Operator: negate, from: 3, to: 9},
+		2: {Operator: negate, from: 3, to: 4},
+		3: {Operator: drop, from: 12, to: 16},
+		4: {Operator: early, from: 12, to: 12, with: "return; "},
+		5: {Operator: constant, from: 14, to: 15, with: "2"},
+	}
+	want := "if ((((a) != mutantOn(2)) && b) != mutantOn(1)) { if mutantOn(4) { return }; if !mutantOn(3) { f(mutantPick(5, 1, 2)) } }"
+	if got := string(switched(src, all)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestTheMutantThatDoesNotCompileIsLeftOut(t *testing.T) {
+	picked := []mutant{
+		{ID: "a", File: "p/x.go", Line: 3, from: 30}, {ID: "b", File: "p/x.go", Line: 7, from: 70},
+		{ID: "c", File: "p/x.go", Line: 20, from: 200}, {ID: "d", File: "p/y.go", Line: 7, from: 70},
+	}
+	left := without(picked, []byte("# p\n../tmp/p-x.go:9:1: missing return\n../tmp/p-x.go:20:4: mismatched types\n"))
+	var ids string
+	for _, m := range left {
+		ids += m.ID
+	}
+	if ids != "ad" {
+		t.Errorf("%q are left, want a and d", ids)
 	}
 }
