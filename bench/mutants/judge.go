@@ -2,9 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -36,6 +36,7 @@ type judge struct {
 	limits  map[string]time.Duration // by stage
 	tree    *bed                     // with all mutants behind switches, none of them on
 	numbers map[string]int           // of those, by ID
+	opened  atomic.Int64
 }
 
 func newJudge(ctx context.Context, root, dir string) (*judge, error) {
@@ -104,8 +105,7 @@ func (j *judge) try(ctx context.Context, group string, m mutant, stages []stage)
 	r = result{mutant: m, Group: group}
 	began := time.Now()
 	defer func() { r.Seconds = time.Since(began).Seconds() }()
-	sum := sha256.Sum256([]byte(m.ID))
-	b, err := j.open(hex.EncodeToString(sum[:8]), m)
+	b, err := j.open(m)
 	if err != nil {
 		return r, err
 	}
@@ -134,30 +134,31 @@ func (j *judge) try(ctx context.Context, group string, m mutant, stages []stage)
 }
 
 // kills runs a stage. A busy machine makes tests fail, too, so a test counts only if it
-// fails again, alone, and one that hangs only if it does not hang without the mutant. What
-// stays unsure after three rounds has not killed it.
+// fails again, alone, and passes in the same place without the mutant, far below the limit.
+// What stays unsure after three rounds has not killed it.
 func (b *bed) kills(ctx context.Context, s stage) (killed bool, by string) {
 	limit := b.limits[s.name()]
+	off := *b.tree
+	off.dir = b.dir
 	for range 3 {
 		text, err := b.run(ctx, s, limit)
 		if err == nil || ctx.Err() != nil {
 			return false, ""
 		}
 		test, hangs := killer(text)
-		if test == "" && !hangs { // a panic outside of tests, or no memory
-			return true, shorten(err.Error() + ": " + lastLines(text))
-		}
 		alone := s
 		if test != "" {
 			alone.run, alone.skip = "^"+strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^")+"$", ""
 		}
+		began := time.Now()
+		if _, err := off.run(ctx, alone, limit); err != nil || time.Since(began) > limit/patience {
+			continue
+		}
 		if hangs {
-			began := time.Now()
-			if _, err := b.tree.run(ctx, alone, limit); err == nil && time.Since(began) < limit/patience {
-				return true, "time-out of " + test
-			}
-		} else if _, err := b.run(ctx, alone, limit); err != nil && ctx.Err() == nil {
-			return true, test
+			return true, "time-out of " + test
+		}
+		if _, err := b.run(ctx, alone, limit); err != nil && ctx.Err() == nil {
+			return true, cmp.Or(test, shorten(err.Error()+": "+lastLines(text)))
 		}
 	}
 	return false, ""
@@ -173,8 +174,9 @@ type bed struct {
 	number   int // of the mutant that is switched on
 }
 
-func (j *judge) open(name string, m mutant) (*bed, error) {
-	b := &bed{judge: j, dir: filepath.Join(j.dir, name), built: make(map[string]bool)}
+func (j *judge) open(m mutant) (*bed, error) {
+	// Not a name that looks random, which our own redaction would hide.
+	b := &bed{judge: j, dir: filepath.Join(j.dir, "mutant"+strconv.FormatInt(j.opened.Add(1), 10)), built: make(map[string]bool)}
 	b.programs = b.dir
 	if err := os.MkdirAll(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
 		return nil, err
