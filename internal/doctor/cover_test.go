@@ -183,6 +183,22 @@ func liveWith(t *testing.T, files map[string]string) projectLife {
 
 const nodeServer = `{"mcpServers": {"s": {"command": "node", "args": ["server.js"]}}}`
 
+// Words that cannot be paths, or came before, do not end the search for others.
+func TestCodeIsCoveredBehindAnAddressAndARepeatedWord(t *testing.T) {
+	for name, line := range map[string]string{
+		"an address":      "fetch('https://a.example/x'); require('../lib/run.js')",
+		"a repeated word": "x; x; require('../lib/run.js')",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := liveWith(t, map[string]string{"project/.mcp.json": servers(`{"command": "node", "args": ["-e", "` + line + `"]}`), "lib/run.js": "one"})
+			l.approve()
+			l.is(Healthy)
+			write(t, l.home, "lib/run.js", "two")
+			l.is(Pending)
+		})
+	}
+}
+
 // Packages that were installed are told by their lock files.
 func TestWhatIsInstalledIsCoveredByItsLockFile(t *testing.T) {
 	l := liveWith(t, map[string]string{
