@@ -146,22 +146,38 @@ func (b *bed) kills(ctx context.Context, s stage) (killed bool, by string) {
 			return false, ""
 		}
 		test, hangs := killer(text)
-		alone := s
-		if test != "" {
-			alone.run, alone.skip = "^"+strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^")+"$", ""
-		}
-		began := time.Now()
-		if _, err := off.run(ctx, alone, limit); err != nil || time.Since(began) > limit/patience {
-			continue
-		}
-		if hangs {
-			return true, "time-out of " + test
-		}
-		if _, err := b.run(ctx, alone, limit); err != nil && ctx.Err() == nil {
-			return true, cmp.Or(test, shorten(err.Error()+": "+lastLines(text)))
+		for _, alone := range s.alone(test) {
+			began := time.Now()
+			if _, err := off.run(ctx, alone, limit); err != nil || time.Since(began) > limit/patience {
+				continue
+			}
+			if hangs {
+				return true, "time-out of " + test
+			}
+			if _, err := b.run(ctx, alone, limit); err != nil && ctx.Err() == nil {
+				return true, cmp.Or(test, shorten(err.Error()+": "+lastLines(text)))
+			}
 		}
 	}
 	return false, ""
+}
+
+// alone are stages of that test and nothing else: the subtest, and the whole test for the case
+// that it wants to see all its parts.
+func (s stage) alone(test string) []stage {
+	if test == "" {
+		return []stage{s}
+	}
+	whole, _, isPart := strings.Cut(test, "/")
+	stages := []stage{{pkg: s.pkg, run: exactly(whole)}}
+	if isPart {
+		stages = append([]stage{{pkg: s.pkg, run: exactly(test)}}, stages...)
+	}
+	return stages
+}
+
+func exactly(test string) string {
+	return "^" + strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^") + "$"
 }
 
 // A bed is where the tests of one mutant are built and run.

@@ -226,3 +226,12 @@ func TestTheMutantThatDoesNotCompileIsLeftOut(t *testing.T) {
 		t.Errorf("%q are left, want a and d", ids)
 	}
 }
+
+// Some tests fail if one of their parts runs alone.
+func TestAPartIsConfirmedByTheWholeTestToo(t *testing.T) {
+	got := stage{pkg: "p", skip: "x"}.alone("TestA/b (c)")
+	want := []stage{{pkg: "p", run: `^TestA$/^b \(c\)$`}, {pkg: "p", run: "^TestA$"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
