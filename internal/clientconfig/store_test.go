@@ -339,12 +339,47 @@ func TestUndoDoesNotTakeBackWhatOthersDid(t *testing.T) {
 	}
 }
 
+// Somebody else may have put a record wherever an ID could lead.
 func TestIDsDoNotLeaveTheFolder(t *testing.T) {
-	s, _ := aFile(t, sample)
-	for _, id := range []string{"", ".", "..", "../x", `..\x`, "nope"} {
-		if _, err := s.Restore(t.Context(), id); err == nil {
-			t.Errorf("restored %q", id)
+	s, f := aFile(t, sample)
+	c, err := s.Save(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := content(t, f.Path)
+	for _, dir := range []string{"", "x", "backups", "backups/x/y"} {
+		if err := os.CopyFS(filepath.Join(s.Dir, dir), os.DirFS(s.folder(c.ID))); err != nil {
+			t.Fatal(err)
 		}
+	}
+	for _, id := range []string{"", ".", "..", "../x", `..\x`, "x/y", "nope"} {
+		if _, err := s.Restore(t.Context(), id); err == nil || content(t, f.Path) != after {
+			t.Errorf("restored %q: %v", id, err)
+		}
+	}
+}
+
+// A record may be of another version of ours, with clients that we do not know.
+func TestUndoOfAnUnknownClientTouchesOnlyWhatIsUnchanged(t *testing.T) {
+	s, f := aFile(t, sample)
+	c, err := s.Save(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := filepath.Join(s.folder(c.ID), "change.json")
+	text := content(t, record)
+	if unknown := strings.Replace(text, `"`+c.Client+`"`, `"of-tomorrow"`, 1); unknown != text {
+		put(t, record, unknown)
+	} else {
+		t.Fatalf("no client in %s", text)
+	}
+	mine := strings.Replace(content(t, f.Path), "{\n", "{\n  \"numStartups\": 2,\n", 1)
+	put(t, f.Path, mine)
+	if _, err := s.Restore(t.Context(), c.ID); !errors.Is(err, ErrChanged) {
+		t.Errorf("got %v, want ErrChanged", err)
+	}
+	if got := content(t, f.Path); got != mine {
+		t.Errorf("the file holds %q", got)
 	}
 }
 
