@@ -148,7 +148,7 @@ func (b *bed) kills(ctx context.Context, s stage) (killed bool, by string) {
 		test, hangs := killer(text)
 		for _, alone := range s.alone(test) {
 			began := time.Now()
-			if _, err := off.run(ctx, alone, limit); err != nil || time.Since(began) > limit/patience {
+			if _, err := off.run(ctx, alone, limit); err != nil || time.Since(began) > limit/2 {
 				continue
 			}
 			if hangs {

@@ -199,6 +199,33 @@ func TestCodeIsCoveredBehindAnAddressAndARepeatedWord(t *testing.T) {
 	}
 }
 
+func TestWhatACommandLeadsToIsCovered(t *testing.T) {
+	node := func(code string) string { return servers(`{"command": "node", "args": ["-e", "` + code + `"]}`) }
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, "// lib/a%d.js\n", i)
+	}
+	for _, test := range []struct {
+		name, entry, script string // the script is server.js, HOME stands for the home folder
+		change              string
+		want                State
+	}{
+		{"a file that a script mentions", nodeServer, "require('../lib/run.js')", "lib/run.js", Pending},
+		{"a whole path behind many others", nodeServer, many.String() + "require('HOME/lib/run.js')", "lib/run.js", Pending},
+		{"an interpreter inside of a word", servers(`{"command": "npx", "args": ["-c", "true;python3 -m serve"]}`), "", "project/serve.py", Pending},
+		{"the rest of the home folder", node("require('../lib.js')"), "", "other.js", Healthy},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := liveWith(t, map[string]string{"project/.mcp.json": test.entry, "lib.js": "", test.change: "one"})
+			write(t, l.home, "project/server.js", strings.ReplaceAll(test.script, "HOME", filepath.ToSlash(l.home)))
+			l.approve()
+			l.is(Healthy)
+			write(t, l.home, test.change, "two")
+			l.is(test.want)
+		})
+	}
+}
+
 // Packages that were installed are told by their lock files.
 func TestWhatIsInstalledIsCoveredByItsLockFile(t *testing.T) {
 	l := liveWith(t, map[string]string{
