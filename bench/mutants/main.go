@@ -127,11 +127,6 @@ func tryAll(ctx context.Context, root string, all []sequence) (results []result,
 		return nil, err
 	}
 	for _, s := range all {
-		if err := j.baseline(ctx, s.stages); err != nil {
-			return nil, err
-		}
-	}
-	for _, s := range all {
 		// In waves, so that it depends on the seed alone which mutants are tried.
 		for have, next := 0, 0; have < s.want && next < len(s.order); {
 			wave := s.order[next:min(len(s.order), next+s.want-have)]
