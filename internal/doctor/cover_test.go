@@ -225,6 +225,23 @@ func TestWhatACommandLeadsToIsCovered(t *testing.T) {
 	}
 }
 
+// The folder around a project is covered without those below it, so those are looked at by themselves.
+func TestAFolderBesideTheProjectIsCoveredWithTheOneAround(t *testing.T) {
+	for _, code := range []string{"require('../a.js'); require('../lib/run.js')", "require('../lib/run.js'); require('../a.js')"} {
+		l := liveWith(t, map[string]string{
+			"work/shop/.mcp.json": servers(`{"command": "node", "args": ["-e", "` + code + `"]}`),
+			"work/a.js":           "", "work/lib/run.js": "require('./o' + 'ther')", "work/lib/other.js": "one", "work/far/b.js": "one",
+		})
+		l.System.Project = filepath.Join(l.home, "work", "shop")
+		l.approve()
+		l.is(Healthy)
+		write(t, l.home, "work/far/b.js", "two")
+		l.is(Healthy)
+		write(t, l.home, "work/lib/other.js", "two")
+		l.is(Pending)
+	}
+}
+
 // Packages that were installed are told by their lock files.
 func TestWhatIsInstalledIsCoveredByItsLockFile(t *testing.T) {
 	l := liveWith(t, map[string]string{
