@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,7 +34,8 @@ type judge struct {
 	dir     string   // everything temporary is below
 	confine []string // command that keeps signals of a mutant away from everything else
 	env     []string
-	limits  map[string]time.Duration // by stage
+	mutex   sync.Mutex
+	limits  map[string]time.Duration // by stage; guarded by mutex
 	tree    *bed                     // with all mutants behind switches, none of them on
 	numbers map[string]int           // of those, by ID
 	opened  atomic.Int64
@@ -70,23 +72,23 @@ func newJudge(ctx context.Context, root, dir string) (*judge, error) {
 	return j, nil
 }
 
-// baseline runs the tests of the tree as it is, which have to pass, and sets the limits.
-func (j *judge) baseline(ctx context.Context, stages []stage) error {
-	b := j.tree
-	for _, s := range stages {
-		if _, known := j.limits[s.name()]; known {
-			continue
-		}
-		began := time.Now()
-		text, err := b.run(ctx, s, 20*time.Minute)
-		if err != nil {
-			return fmt.Errorf("the tests of the tree fail without any mutant: %s: %w\n%s", s.name(), err, lastLines(text))
-		}
-		took := time.Since(began)
-		j.limits[s.name()] = max(leastTimeout, patience*took)
-		fmt.Fprintf(os.Stderr, "the tree passes %s in %.1f s\n", s.name(), took.Seconds())
+// limit is how long a stage may take. When it is first asked for, the tests are run with no
+// mutant on, and have to pass.
+func (j *judge) limit(ctx context.Context, s stage) (time.Duration, error) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if known := j.limits[s.name()]; known > 0 {
+		return known, nil
 	}
-	return nil
+	began := time.Now()
+	text, err := j.tree.run(ctx, s, 20*time.Minute)
+	if err != nil {
+		return 0, fmt.Errorf("the tests fail without any mutant: %s: %w\n%s", s.name(), err, lastLines(text))
+	}
+	took := time.Since(began)
+	j.limits[s.name()] = max(leastTimeout, patience*took)
+	fmt.Fprintf(os.Stderr, "without a mutant %s takes %.1f s\n", s.name(), took.Seconds())
+	return j.limits[s.name()], nil
 }
 
 // A result is what became of a mutant.
@@ -122,7 +124,11 @@ func (j *judge) try(ctx context.Context, group string, m mutant, stages []stage)
 			return r, fmt.Errorf("%s: %w\n%s", m.ID, err, text)
 		}
 		r.Compiles = true
-		r.Killed, r.By = b.kills(ctx, s)
+		limit, err := j.limit(ctx, s)
+		if err != nil {
+			return r, err
+		}
+		r.Killed, r.By = b.kills(ctx, s, limit)
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
@@ -136,8 +142,7 @@ func (j *judge) try(ctx context.Context, group string, m mutant, stages []stage)
 // kills runs a stage. A busy machine makes tests fail, too, so a test counts only if it
 // fails again, alone, and passes in the same place without the mutant, far below the limit.
 // What stays unsure after three rounds has not killed it.
-func (b *bed) kills(ctx context.Context, s stage) (killed bool, by string) {
-	limit := b.limits[s.name()]
+func (b *bed) kills(ctx context.Context, s stage, limit time.Duration) (killed bool, by string) {
 	off := *b.tree
 	off.dir = b.dir
 	for range 3 {

@@ -53,8 +53,9 @@ type figures struct {
 	Killed   int      `json:"killed"`
 	Survived int      `json:"survived"`
 	Accepted int      `json:"survived_with_a_reason"`
+	Same     int      `json:"equivalent"` // of those, which no test can kill
 	Broken   int      `json:"not_compiling"`
-	Share    float64  `json:"share_killed"`
+	Share    float64  `json:"share_killed"` // of those that are not equivalent
 	Goal     float64  `json:"goal"`
 	Outdated []string `json:"outdated_reasons"`
 	Mutants  []result `json:"mutants"`
@@ -125,11 +126,6 @@ func tryAll(ctx context.Context, root string, all []sequence) (results []result,
 	}
 	if err := j.combine(ctx, all); err != nil {
 		return nil, err
-	}
-	for _, s := range all {
-		if err := j.baseline(ctx, s.stages); err != nil {
-			return nil, err
-		}
 	}
 	for _, s := range all {
 		// In waves, so that it depends on the seed alone which mutants are tried.
@@ -203,10 +199,13 @@ func sum(results []result, reasons map[string]string) (f figures) {
 			if r.Reason = reasons[r.ID]; r.Reason != "" {
 				f.Accepted++
 			}
+			if strings.HasPrefix(r.Reason, "equivalent:") {
+				f.Same++
+			}
 		}
 	}
-	if tried := f.Killed + f.Survived; tried > 0 {
-		f.Share = float64(f.Killed) / float64(tried)
+	if different := f.Killed + f.Survived - f.Same; different > 0 {
+		f.Share = float64(f.Killed) / float64(different)
 	}
 	f.Mutants = results
 	return f
@@ -240,7 +239,7 @@ func (f figures) print(reasons bool, all []sequence) program.Verdict {
 	case len(f.Outdated) > 0:
 		verdict, v = "FAILED: reasons that are no longer true", program.Missed
 	}
-	fmt.Printf("mutants: %s, seed %d: %d of %d killed (%.0f %%, goal %.0f %%), %d survived, %d of them with a reason, %d did not compile; %s\n",
-		f.Target, f.Seed, f.Killed, f.Killed+f.Survived, 100*f.Share, 100*f.Goal, f.Survived, f.Accepted, f.Broken, verdict)
+	fmt.Printf("mutants: %s, seed %d: %d of %d killed; %d survived, %d of them with a reason, %d equivalent; of the others %.0f %% killed (goal %.0f %%); %d did not compile; %s\n",
+		f.Target, f.Seed, f.Killed, f.Killed+f.Survived, f.Survived, f.Accepted, f.Same, 100*f.Share, 100*f.Goal, f.Broken, verdict)
 	return v
 }

@@ -141,6 +141,10 @@ func TestAReasonIsCheckedAgainstTheRun(t *testing.T) {
 	if f.Killed != 1 || f.Survived != 1 || f.Accepted != 1 || f.Share != 0.5 {
 		t.Errorf("got %+v", f)
 	}
+	reasons[a.ID] = "equivalent: it is the same"
+	if f := sum(results, reasons); f.Same != 1 || f.Share != 1 {
+		t.Errorf("got %+v, want the share of those that differ", f)
+	}
 	wrong := outdated(reasons, []sequence{{order: []mutant{a, b}}}, results)
 	if want := []string{"f.go b: drop y: killed by TestY", "f.go c: drop z: no such mutant any more"}; !slices.Equal(wrong, want) {
 		t.Errorf("got %q, want %q", wrong, want)

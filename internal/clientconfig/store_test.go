@@ -339,6 +339,18 @@ func TestUndoDoesNotTakeBackWhatOthersDid(t *testing.T) {
 	}
 }
 
+func TestAChangeStaysDoneWhenTheFileIsChangedAgain(t *testing.T) {
+	s, f := aFile(t, sample)
+	if _, err := s.Save(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	put(t, f.Path, content(t, f.Path)+"\n")
+	all, err := s.History()
+	if err != nil || len(all) != 1 || !all[0].Done {
+		t.Errorf("got %+v, %v, want one that is done", all, err)
+	}
+}
+
 // Somebody else may have put a record wherever an ID could lead.
 func TestIDsDoNotLeaveTheFolder(t *testing.T) {
 	s, f := aFile(t, sample)

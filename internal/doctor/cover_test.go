@@ -212,7 +212,6 @@ func TestWhatACommandLeadsToIsCovered(t *testing.T) {
 	}{
 		{"a file that a script mentions", nodeServer, "require('../lib/run.js')", "lib/run.js", Pending},
 		{"a whole path behind many others", nodeServer, many.String() + "require('HOME/lib/run.js')", "lib/run.js", Pending},
-		{"an interpreter inside of a word", servers(`{"command": "npx", "args": ["-c", "true;python3 -m serve"]}`), "", "project/serve.py", Pending},
 		{"the rest of the home folder", node("require('../lib.js')"), "", "other.js", Healthy},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -223,6 +222,23 @@ func TestWhatACommandLeadsToIsCovered(t *testing.T) {
 			write(t, l.home, test.change, "two")
 			l.is(test.want)
 		})
+	}
+}
+
+// The folder around a project is covered without those below it, so those are looked at by themselves.
+func TestAFolderBesideTheProjectIsCoveredWithTheOneAround(t *testing.T) {
+	for _, code := range []string{"require('../a.js'); require('../lib/run.js')", "require('../lib/run.js'); require('../a.js')"} {
+		l := liveWith(t, map[string]string{
+			"work/shop/.mcp.json": servers(`{"command": "node", "args": ["-e", "` + code + `"]}`),
+			"work/a.js":           "", "work/lib/run.js": "require('./o' + 'ther')", "work/lib/other.js": "one", "work/far/b.js": "one",
+		})
+		l.System.Project = filepath.Join(l.home, "work", "shop")
+		l.approve()
+		l.is(Healthy)
+		write(t, l.home, "work/far/b.js", "two")
+		l.is(Healthy)
+		write(t, l.home, "work/lib/other.js", "two")
+		l.is(Pending)
 	}
 }
 

@@ -35,6 +35,7 @@ func TestAFixThatStartsSomethingNewNeedsAPerson(t *testing.T) {
 		{"a switch", `{"command": "npx", "args": ["x"]}`, `{"command": "npx", "args": ["-y", "x"]}`, false},
 		{"a bound on a version", `{"command": "uvx", "args": ["x"]}`, `{"command": "uvx", "args": ["--with", "mcp<2", "--python", "3.12", "x"]}`, false},
 		{"this machine by its number", `{"type": "http", "url": "http://localhost:80/mcp"}`, `{"type": "http", "url": "http://127.0.0.1:80/mcp"}`, false},
+		{"this machine by its number of IPv6", `{"type": "http", "url": "http://localhost:80/mcp"}`, `{"type": "http", "url": "http://[::1]:80/mcp"}`, false},
 		{"a reference in another spelling", `{"command": "npx", "args": ["x"], "env": {"A": "${env:B}"}}`, `{"command": "npx", "args": ["x"], "env": {"A": "${B}"}}`, false},
 		{"a variable under another name", `{"command": "npx", "args": ["x"], "env": {"A": "v"}}`, `{"command": "npx", "args": ["x"], "env": {"B": "v"}}`, false},
 		{"behind mcpmend", `{"command": "npx", "args": ["x"]}`, `{"command": "/opt/mcpmend", "args": ["run", "--", "npx", "x"]}`, false},

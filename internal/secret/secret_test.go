@@ -358,6 +358,7 @@ func BenchmarkScrub(b *testing.B) {
 func TestNamesAreSplitIntoWords(t *testing.T) {
 	for name, want := range map[string]string{
 		"userID": "user id", "HTMLFile": "html file", "file_path": "file path", "base-URL": "base url", "x": "x", "": "", "__a__": "a", "größeMax": "größe max",
+		"APIKey": "api key", "DBKey": "db key", "AKey": "akey", "ABCd": "ab cd", "aBCd": "a b cd", "x-api--key": "x api key", "keyA": "key a",
 	} {
 		if got := strings.Join(Words(name), " "); got != want {
 			t.Errorf("Words(%q) = %q, want %q", name, got, want)
