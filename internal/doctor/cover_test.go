@@ -212,6 +212,7 @@ func TestWhatACommandLeadsToIsCovered(t *testing.T) {
 	}{
 		{"a file that a script mentions", nodeServer, "require('../lib/run.js')", "lib/run.js", Pending},
 		{"a whole path behind many others", nodeServer, many.String() + "require('HOME/lib/run.js')", "lib/run.js", Pending},
+		{"an interpreter in a variable", servers(`{"command": "npx", "args": ["-y", "x"], "env": {"RUN": "cd .;python3 -m serve"}}`), "", "project/helper.py", Pending},
 		{"the rest of the home folder", node("require('../lib.js')"), "", "other.js", Healthy},
 	} {
 		t.Run(test.name, func(t *testing.T) {
