@@ -15,7 +15,8 @@ import (
 // fleetFaults is part F: many callers.
 var fleetFaults = []Scenario{
 	{
-		ID: "F01", Title: "500 callers of a dead server (30 s; quick 3 s)", Timed: true, Quick: true, Reach: oracle.Hopeless, Ops: 500, AtOnce: 500, Deadline: 15 * time.Second,
+		ID: "F01", Title: "500 callers of a dead server (30 s)", Timed: true, // three seconds are too few to measure a share of the processor
+		Reach: oracle.Hopeless, Ops: 500, AtOnce: 500, Deadline: 15 * time.Second,
 		Plan: ledger.Plan{Faults: []ledger.Fault{{At: ledger.AtStart, Times: -1, Do: ledger.Exit, N: 1}}},
 		Play: func(e *Episode) {
 			// The first round may wait for a start that could still succeed.
